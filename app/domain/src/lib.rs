@@ -15,6 +15,7 @@ pub mod maintenance;
 pub mod operations;
 pub mod readiness;
 pub mod scheduled_tasks;
+pub mod thread_log;
 pub mod threads;
 pub mod usage;
 

@@ -16,6 +16,7 @@ pub mod maintenance;
 mod maintenance_history;
 pub mod scheduled_tasks;
 mod thread_listing;
+pub mod thread_log;
 mod thread_records;
 mod thread_runs;
 pub mod thread_search;

@@ -18,6 +18,7 @@ pub mod requests;
 pub mod responses;
 pub mod sse;
 pub mod state;
+pub mod thread_log;
 pub mod webhooks;
 
 mod http;

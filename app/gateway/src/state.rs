@@ -38,6 +38,7 @@ use crate::guard::trusted_proxies::TrustedProxies;
 use crate::observability::health::Health;
 use crate::observability::metrics::RunGauges;
 use crate::ports::{AssistView, CatalogView, MetricsView, SignInRules, ThreadFilesPort};
+use crate::thread_log::ThreadLogs;
 use crate::webhooks::WebhookPolicy;
 
 /// Ports and settings of the gateway. A handler takes the whole state, or the part that it needs.
@@ -47,6 +48,8 @@ pub struct GatewayState {
     pub runs: Arc<RunsFacade>,
     /// Data that runs produce, and its delivery.
     pub run_services: RunServices,
+    /// Event logs of threads for readers of the streaming protocol.
+    pub thread_logs: Arc<ThreadLogs>,
     /// Threads with their states and files.
     pub thread_services: ThreadServices,
     /// Agents and their capabilities.

@@ -38,6 +38,7 @@ pub use sql::run_events::SqlRunEventStore;
 pub use sql::runs::{SplitCommitStore, SqlRunStore};
 pub use sql::scheduled_tasks::SqlTaskStore;
 pub use sql::streams::SqlStreamLog;
+pub use sql::thread_log::SqlThreadLog;
 pub use sql::threads::SqlThreadStore;
 pub use sql::usage::SqlUsageStore;
 pub use sql::webhooks::SqlWebhookOutbox;

@@ -180,6 +180,14 @@ macro_rules! all_suites {
                 keep,
             }
         }
+        async fn thread_logs() -> deerflow_domain::testkit::thread_log::ThreadLogStores {
+            let (db, keep) = $open().await;
+            deerflow_domain::testkit::thread_log::ThreadLogStores {
+                log: std::sync::Arc::new(deerflow_stores::SqlThreadLog::new(db.clone())),
+                threads: Some(std::sync::Arc::new(deerflow_stores::SqlThreadStore::new(db))),
+                keep,
+            }
+        }
         async fn tasks() -> deerflow_domain::testkit::scheduled_tasks::TaskStores {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::scheduled_tasks::TaskStores {
@@ -242,6 +250,7 @@ macro_rules! all_suites {
         deerflow_domain::maintenance_suite!($attrs upkeep);
         deerflow_domain::usage_store_suite!($attrs usage);
         deerflow_domain::cron_store_suite!($attrs crons);
+        deerflow_domain::thread_log_suite!($attrs thread_logs);
         mod scheduled_tasks {
             deerflow_domain::task_store_suite!($attrs super::tasks);
         }

@@ -1,21 +1,42 @@
 //! Reads a request's body as JSON, with limits of size and time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::HttpBody;
-use axum::extract::Request;
+use axum::extract::{FromRequest, Request};
 use futures_util::StreamExt;
 use harness::runtime::compute::{Size, heavy_poll};
 use serde_json::Value;
 
 use super::number_range::{may_hold_out_of_range_integer, out_of_range_number};
 use crate::error::ApiError;
+use crate::state::GatewayState;
 
 /// Maximum size of a body, except uploads.
 pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
 
 /// Timeout for receiving a body.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Body of any JSON type. A body without JSON is a bad request.
+#[derive(Debug)]
+pub(crate) struct AnyJson(pub(crate) Value);
+
+impl FromRequest<Arc<GatewayState>> for AnyJson {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &Arc<GatewayState>) -> Result<Self, ApiError> {
+        let missing = || ApiError::BadRequest("The request body is empty.".to_owned());
+        match read_json(request).await {
+            Ok(value) => value.map(Self).ok_or_else(missing),
+            Err(ApiError::InvalidJson(reason)) => Err(ApiError::BadRequest(format!(
+                "Invalid JSON in request body: {reason}"
+            ))),
+            Err(error) => Err(error),
+        }
+    }
+}
 
 /// Reads an empty or a JSON body.
 #[tracing::instrument(name = "extract", skip_all)]
@@ -28,7 +49,7 @@ pub(super) async fn read_json(request: Request) -> Result<Option<Value>, ApiErro
         return Ok(None);
     }
     heavy_poll(Size::bytes(bytes.len())).await;
-    parse(&bytes).map(Some)
+    parse_json(&bytes).map(Some)
 }
 
 /// Rejects a body whose declared length exceeds `limit` bytes before any of it is read.
@@ -60,7 +81,7 @@ async fn read_body(body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
 
 /// Parses JSON. The parser turns integers beyond 64 bits into floats and reports floats beyond a
 /// double as a syntax error; both are rejected here with their location.
-fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
+pub(crate) fn parse_json(bytes: &[u8]) -> Result<Value, ApiError> {
     // The parser stops at 128 levels, so a deep body cannot exhaust the stack here or when it is
     // dropped.
     let parsed = serde_json::from_slice(bytes);

@@ -14,7 +14,7 @@ pub(crate) use idempotency_key::{IDEMPOTENCY_HEADER, IdempotencyKey, REPLAYED};
 pub use issues::Issues;
 pub(crate) use issues::missing_issue;
 pub use json::BODY_LIMIT;
-pub(crate) use json::{BODY_TIMEOUT, refuse_declared};
+pub(crate) use json::{AnyJson, BODY_TIMEOUT, parse_json, refuse_declared};
 pub use layout::Layout;
 pub use query::Query;
 

@@ -13,4 +13,4 @@ mod host_port;
 pub(crate) mod paths;
 pub(crate) mod request_guard;
 mod response_headers;
-mod session_stream;
+pub(crate) mod session_stream;

@@ -21,6 +21,7 @@ use crate::guard::cookies::{CookieScope, SESSION, cookie};
 use crate::guard::host::requested_host;
 use crate::guard::origin_policy::{OriginPolicy, PageRule, is_from_secure_page};
 use crate::guard::paths::{PathClass, class_of};
+use crate::guard::session_stream::EndlessBody;
 use crate::guard::trusted_proxies::TrustedProxies;
 use crate::guard::web_client::{Peer, WebClient};
 use crate::guard::{response_headers, session_stream};
@@ -121,7 +122,7 @@ async fn admit(guard: &RequestGuard, request: &Parts) -> Result<Admitted, ApiErr
 }
 
 /// Returns the rule for pages, by the path and the credentials that a browser adds by itself.
-fn page_rule(class: PathClass, headers: &HeaderMap) -> PageRule {
+pub(crate) fn page_rule(class: PathClass, headers: &HeaderMap) -> PageRule {
     if class == PathClass::SignIn {
         PageRule::SignIn
     } else if cookie(headers, SESSION).is_some() {
@@ -150,7 +151,9 @@ fn bound(
         let (sessions, token) = (sessions.clone(), token.clone());
         async move { sessions.has_ended(&token).await }
     };
-    response.map(|body| session_stream::bind(body, guard.tasks.clone(), has_ended))
+    let is_endless = response.extensions().get::<EndlessBody>().is_some();
+    let tasks = (!is_endless).then(|| guard.tasks.clone());
+    response.map(|body| session_stream::bind(body, tasks, has_ended))
 }
 
 /// Calls the handler and renders its error.

@@ -15,9 +15,17 @@ use harness::runtime::tasks::{TaskKind, Tasks};
 /// Interval of the checks of an open stream's session.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Binds a body to a session. Bodies of known length are complete and stay unchanged. `has_ended`
+/// Marks a response whose body has no end and reports nothing, so that nobody reads it further.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndlessBody;
+
+/// Binds a body to a session. After the session, `tasks` read the rest of the body. Bodies of known length are complete and stay unchanged. `has_ended`
 /// is polled in an interval; when it returns `true`, the connection breaks.
-pub(crate) fn bind<F>(body: Body, tasks: Tasks, has_ended: impl Fn() -> F + Send + 'static) -> Body
+pub(crate) fn bind<F>(
+    body: Body,
+    tasks: Option<Tasks>,
+    has_ended: impl Fn() -> F + Send + 'static,
+) -> Body
 where
     F: Future<Output = bool> + Send,
 {
@@ -43,15 +51,15 @@ struct SessionStream {
     /// Body; `None` after the end of the session.
     inner: Option<BodyDataStream>,
     end: BoxFuture<'static, ()>,
-    tasks: Tasks,
+    tasks: Option<Tasks>,
 }
 
 impl SessionStream {
     /// Reads the rest of the body in a task: a dropped body is a disconnect of the client, which may
     /// cancel the run.
     fn detach(&mut self) {
-        if let Some(mut inner) = self.inner.take() {
-            self.tasks.spawn(
+        if let (Some(mut inner), Some(tasks)) = (self.inner.take(), &self.tasks) {
+            tasks.spawn(
                 TaskKind::Service,
                 "stream of an ended session",
                 async move { while inner.next().await.is_some() {} },
@@ -100,7 +108,7 @@ mod tests {
         let (sender, receiver) = mpsc::channel(1);
         let ended = Arc::new(AtomicBool::new(false));
         let flag = ended.clone();
-        let body = bind(texts(receiver), Tasks::new(), move || {
+        let body = bind(texts(receiver), Some(Tasks::new()), move || {
             let ended = flag.load(Ordering::Relaxed);
             async move { ended }
         });
@@ -127,7 +135,7 @@ mod tests {
 
     #[tokio::test]
     async fn complete_body_is_unchanged() {
-        let body = bind(Body::from("whole"), Tasks::new(), || async { true });
+        let body = bind(Body::from("whole"), Some(Tasks::new()), || async { true });
         assert_eq!(body.size_hint().exact(), Some(5));
     }
 }

@@ -199,7 +199,8 @@ async fn connection(
         .timer(TokioTimer::new())
         .keep_alive(keeps_alive)
         .header_read_timeout(options.header_timeout)
-        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router))
+        .with_upgrades();
     let mut served = std::pin::pin!(served);
     let mut stopping = false;
     loop {

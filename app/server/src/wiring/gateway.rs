@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use deerflow_channels::ChannelService;
 use deerflow_gateway::observability::health::Health;
+use deerflow_gateway::thread_log::{LogLimits, LogPorts, ThreadLogs};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
     AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
@@ -44,6 +45,15 @@ pub(super) fn open(
             outbox: stores.webhooks.clone(),
             webhooks,
         },
+        thread_logs: ThreadLogs::new(
+            LogPorts {
+                runs: runs.clone(),
+                positions: stores.thread_log.clone(),
+                clock: clock.clone(),
+                tasks: context.tasks.clone(),
+            },
+            LogLimits::default(),
+        ),
         thread_services: ThreadServices {
             threads: stores.of_events.threads.clone(),
             branches: stores.of_events.threads.clone(),

@@ -10,7 +10,7 @@ use deerflow_stores::{
     Database, DatabaseReadiness, SqlAccountStore, SqlApiKeyStore, SqlAssistantStore,
     SqlChannelStore, SqlCheckpointer, SqlCronStore, SqlFeedbackStore, SqlFlowStore, SqlItemStore,
     SqlMaintenanceStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore, SqlRunStore, SqlStreamLog,
-    SqlTaskStore, SqlUsageStore, SqlWebhookOutbox,
+    SqlTaskStore, SqlThreadLog, SqlUsageStore, SqlWebhookOutbox,
 };
 use harness::clock::Clock;
 use harness::ids::IdSource;
@@ -32,6 +32,7 @@ pub(super) struct Stores {
     pub(super) feedback: Arc<SqlFeedbackStore>,
     pub(super) requests: Arc<SqlRequestStore>,
     pub(super) streams: Arc<SqlStreamLog>,
+    pub(super) thread_log: Arc<SqlThreadLog>,
     pub(super) maintenance: Arc<SqlMaintenanceStore>,
     pub(super) usage: Arc<SqlUsageStore>,
     pub(super) webhooks: Arc<SqlWebhookOutbox>,
@@ -76,6 +77,7 @@ impl Stores {
             feedback: Arc::new(SqlFeedbackStore::new(db.clone())),
             requests: Arc::new(SqlRequestStore::new(db.clone())),
             streams: Arc::new(SqlStreamLog::new(db.clone())),
+            thread_log: Arc::new(SqlThreadLog::new(db.clone())),
             maintenance: Arc::new(SqlMaintenanceStore::new(db.clone())),
             usage: Arc::new(SqlUsageStore::new(db.clone())),
             webhooks: Arc::new(SqlWebhookOutbox::new(&db)),

@@ -18,6 +18,7 @@ pub(crate) mod run_events;
 pub(crate) mod runs;
 pub(crate) mod scheduled_tasks;
 pub(crate) mod streams;
+pub(crate) mod thread_log;
 pub(crate) mod threads;
 pub(crate) mod usage;
 pub(crate) mod webhooks;

@@ -500,6 +500,13 @@ CREATE TABLE thread_facts (
     PRIMARY KEY (thread_id, path, value)
 );
 CREATE INDEX thread_facts_by_value ON thread_facts (path, value, user_id, thread_id);
+CREATE TABLE thread_log_runs (
+    thread_id TEXT NOT NULL REFERENCES threads_meta (thread_id) ON DELETE CASCADE,
+    run_id TEXT NOT NULL,
+    first_seq BIGINT NOT NULL,
+    seq_count BIGINT,
+    PRIMARY KEY (thread_id, run_id)
+);
 CREATE TABLE threads_meta (
     thread_id TEXT NOT NULL PRIMARY KEY,
     assistant_id TEXT,

@@ -5,6 +5,7 @@ mod admin;
 mod assistants;
 mod deerflow;
 mod flows;
+mod protocol;
 mod runs;
 mod store;
 mod system;
@@ -66,6 +67,7 @@ pub(crate) fn described() -> (utoipa::openapi::OpenApi, utoipa::openapi::OpenApi
 fn shared() -> Routes {
     threads::shared()
         .merge(runs::shared())
+        .merge(protocol::shared())
         .merge(assistants::shared())
         .merge(flows::shared())
         .merge(system::shared())

@@ -6,6 +6,7 @@ mod assistants;
 mod command;
 mod crons;
 mod items;
+mod protocol;
 mod runs;
 mod scheduled_tasks;
 mod settings;
@@ -26,6 +27,7 @@ pub use crons::{
     CronSortOrder,
 };
 pub use items::{ItemDelete, ItemPut, ItemSearch, NamespaceSearch};
+pub use protocol::{ProtocolCommand, ProtocolSubscription};
 pub(crate) use runs::MAX_DELAY;
 pub use runs::{
     CancelStatus, DurabilityName, IfThreadMissing, MultitaskName, OnCompletion, OnDisconnect,

@@ -6,6 +6,7 @@ mod crons;
 mod flow_nodes;
 mod flows;
 mod items;
+mod protocol;
 mod runs;
 mod selection;
 mod states;
@@ -20,6 +21,7 @@ pub use flows::{
     FlowNodeKinds, FlowSchema, FlowValidation, FlowVersions, SystemFlowState,
 };
 pub use items::{Item, ItemHits, ItemOrNull, Namespaces, StoreError};
+pub use protocol::{ProtocolAnswer, ProtocolRefusal};
 pub use runs::{Run, RunOutcome, Runs, StreamEvent};
 pub use states::{StateUpdated, Task, ThreadState, ThreadStates};
 pub use system::{

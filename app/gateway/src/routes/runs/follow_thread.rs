@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
+use crate::guard::session_stream::EndlessBody;
 use crate::queries::threads::require_thread;
 use crate::routes::{App, ResponseResult};
 use crate::sse::{Frames, Style, event_stream_headers};
@@ -84,9 +85,8 @@ pub(crate) async fn follow_thread(
         ))
     });
     let body = chunks.flat_map(stream::iter).chain(cut);
-    Ok((
-        event_stream_headers(dialect),
-        axum::body::Body::from_stream(body),
-    )
-        .into_response())
+    let body = axum::body::Body::from_stream(body);
+    let mut response = (event_stream_headers(dialect), body).into_response();
+    response.extensions_mut().insert(EndlessBody);
+    Ok(response)
 }

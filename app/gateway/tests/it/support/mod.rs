@@ -18,7 +18,9 @@ use deerflow_domain::crons::InMemoryCronStore;
 use deerflow_domain::in_memory::InMemoryAssistantStore;
 use deerflow_domain::items::{InMemoryItemStore, ItemService, TtlPolicy};
 use deerflow_domain::scheduled_tasks::InMemoryTaskStore;
+use deerflow_domain::thread_log::InMemoryThreadLog;
 use deerflow_gateway::guard::auth::KeyRule;
+use deerflow_gateway::thread_log::{LogLimits, LogPorts, ThreadLogs};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
     AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
@@ -197,6 +199,15 @@ impl Gateway {
                 events: ports.clone(),
                 webhooks: WebhookPolicy::default(),
             },
+            thread_logs: ThreadLogs::new(
+                LogPorts {
+                    runs: runs.clone(),
+                    positions: Arc::new(InMemoryThreadLog::default()),
+                    clock: clock.clone(),
+                    tasks: tasks.clone(),
+                },
+                LogLimits::default(),
+            ),
             thread_services: ThreadServices {
                 threads: threads.clone(),
                 branches: threads,

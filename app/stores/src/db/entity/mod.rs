@@ -28,6 +28,7 @@ pub(crate) mod scheduled_task_run;
 pub(crate) mod session;
 pub(crate) mod thread;
 pub(crate) mod thread_fact;
+pub(crate) mod thread_log_run;
 pub(crate) mod webhook;
 
 use chrono::{DateTime, Utc};

@@ -29,7 +29,9 @@ pub use crate::ports::{
     LifecycleKind, NoFileChanges, NodeNotifier, NullObserver, RunFileChanges, RunLifecycleEvent,
     RunListQuery, RunObserver, RuntimePorts, WakeSignal,
 };
-pub use crate::streaming::{RunStream, ThreadCursor, ThreadEventId, ThreadItem, WaitOutcome};
+pub use crate::streaming::{
+    RunStream, ThreadCursor, ThreadEventId, ThreadItem, ThreadRunItem, WaitOutcome,
+};
 pub use facade::RunsFacade;
 pub use node_lifecycle::NodeLifecycle;
 pub use run_queries::RunQueries;

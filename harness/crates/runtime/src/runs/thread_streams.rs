@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 
 use super::visible_runs::owner;
 use crate::kernel::{RunError, Runtime};
-use crate::streaming::{ThreadCursor, ThreadItem, thread_service};
+use crate::streaming::{ThreadCursor, ThreadItem, ThreadRunItem, thread_service};
 use deerflow_core::ids::ThreadId;
 
 /// Streams of all runs of a thread.
@@ -33,5 +33,17 @@ impl ThreadStreams {
         heartbeat: Duration,
     ) -> Result<BoxStream<'static, ThreadItem>, RunError> {
         Ok(thread_service::follow(thread.clone(), owner(), from, heartbeat, &self.runtime).await?)
+    }
+
+    /// Subscribes to the runs of a thread and their events, like [`ThreadStreams::follow`]. The
+    /// items also name the opened runs and those whose events are no longer available.
+    pub async fn follow_runs(
+        &self,
+        thread: &ThreadId,
+        from: ThreadCursor,
+        heartbeat: Duration,
+    ) -> Result<BoxStream<'static, ThreadRunItem>, RunError> {
+        let (thread, owner) = (thread.clone(), owner());
+        Ok(thread_service::follow_runs(thread, owner, from, heartbeat, &self.runtime).await?)
     }
 }

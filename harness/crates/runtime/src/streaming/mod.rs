@@ -4,12 +4,13 @@ mod resubscribe;
 pub(crate) mod stream_service;
 mod terminal_fallback;
 mod thread_cursor;
+mod thread_items;
 pub(crate) mod thread_service;
 pub(crate) mod wait_service;
 
 pub use stream_service::RunStream;
 pub use thread_cursor::{ThreadCursor, ThreadEventId};
-pub use thread_service::ThreadItem;
+pub use thread_items::{ThreadItem, ThreadRunItem};
 pub use wait_service::WaitOutcome;
 
 #[cfg(test)]

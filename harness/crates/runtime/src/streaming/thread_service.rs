@@ -1,5 +1,6 @@
 //! Subscriptions to threads: the events of a thread's runs, one run after the other.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +11,11 @@ use tokio::time::Instant;
 
 use super::stream_service::with_fallback;
 use super::thread_cursor::{ThreadCursor, ThreadEventId};
+use super::thread_items::{ThreadItem, ThreadRunItem};
 use crate::definition::{RunRecord, RunStatus, StoreError};
 use crate::kernel::{ActiveRun, Runtime};
 use crate::ports::RunListQuery;
-use crate::stream_bridge::{
-    BridgeError, EventId, Gap, ResumeFrom, ResumeResult, StreamEvent, StreamItem,
-};
+use crate::stream_bridge::{BridgeError, EventId, Gap, ResumeFrom, ResumeResult, StreamItem};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
 
@@ -26,17 +26,6 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 const PAGE_SIZE: usize = 50;
 const MAX_PAGES: usize = 20;
 
-/// Item of a thread subscription.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ThreadItem {
-    /// Event of a run.
-    Event(ThreadEventId, StreamEvent),
-    /// End of a run.
-    RunDone(ThreadEventId, RunId),
-    /// Sent after an interval without events.
-    Heartbeat,
-}
-
 /// Subscribes to the events of a thread. The stream ends only at shutdown.
 pub(crate) async fn follow(
     thread: ThreadId,
@@ -45,6 +34,31 @@ pub(crate) async fn follow(
     heartbeat: Duration,
     runtime: &Arc<Runtime>,
 ) -> Result<BoxStream<'static, ThreadItem>, StoreError> {
+    let items = follow_runs(thread, owner, cursor, heartbeat, runtime).await?;
+    let mut current = None;
+    let events = items.filter_map(move |item| {
+        std::future::ready(match item {
+            ThreadRunItem::Opened(run) => {
+                current = Some(run.run_id);
+                None
+            }
+            ThreadRunItem::Event(id, event) => Some(ThreadItem::Event(id, event)),
+            ThreadRunItem::Ended(id, _) => current.take().map(|run| ThreadItem::RunDone(id, run)),
+            ThreadRunItem::Heartbeat => Some(ThreadItem::Heartbeat),
+            ThreadRunItem::Gap | ThreadRunItem::Skipped(..) | ThreadRunItem::Idle => None,
+        })
+    });
+    Ok(events.boxed())
+}
+
+/// Subscribes to the runs of a thread and their events.
+pub(crate) async fn follow_runs(
+    thread: ThreadId,
+    owner: Owner,
+    cursor: ThreadCursor,
+    heartbeat: Duration,
+    runtime: &Arc<Runtime>,
+) -> Result<BoxStream<'static, ThreadRunItem>, StoreError> {
     let launches = runtime.registry.launches.subscribe();
     let after = match cursor {
         ThreadCursor::After(id) => id,
@@ -56,6 +70,8 @@ pub(crate) async fn follow(
         after,
         tail: None,
         current: None,
+        ended_runs: VecDeque::new(),
+        is_idle: false,
         heartbeat,
         launches,
         runtime: runtime.clone(),
@@ -78,6 +94,10 @@ struct ThreadViewer {
     /// sent.
     tail: Option<RunId>,
     current: Option<CurrentRun>,
+    /// Ended runs that follow, oldest first. They do not change, so they are read once.
+    ended_runs: VecDeque<RunRecord>,
+    /// `true` after [`ThreadRunItem::Idle`], until the next run.
+    is_idle: bool,
     heartbeat: Duration,
     launches: Receiver<ThreadId>,
     runtime: Arc<Runtime>,
@@ -93,7 +113,9 @@ struct CurrentRun {
 
 /// Result of an attempt to open the stream of the next run.
 enum NextRun {
-    Open,
+    Open(Box<RunRecord>),
+    /// The run has ended, and its events are no longer available.
+    Skipped(Box<RunRecord>),
     /// No run has started, or it is executed by a process that has not published yet.
     Absent,
     /// This process executes the run, whose stream is not open yet.
@@ -126,12 +148,22 @@ impl ThreadViewer {
         Ok(())
     }
 
-    async fn next(&mut self) -> Option<ThreadItem> {
+    async fn next(&mut self) -> Option<ThreadRunItem> {
         let mut quiet_since = Instant::now();
         loop {
             let Some(current) = &mut self.current else {
                 let unopened = match self.open_next().await {
-                    Ok(NextRun::Open) => continue,
+                    Ok(NextRun::Open(run)) => {
+                        self.is_idle = false;
+                        return Some(ThreadRunItem::Opened(run));
+                    }
+                    Ok(NextRun::Skipped(run)) => {
+                        self.mark_ended(run.created_at.timestamp_micros());
+                        return Some(ThreadRunItem::Skipped(self.after, run));
+                    }
+                    Ok(NextRun::Absent) if !std::mem::replace(&mut self.is_idle, true) => {
+                        return Some(ThreadRunItem::Idle);
+                    }
                     Ok(NextRun::Absent) => None,
                     Ok(NextRun::Unopened(active)) => Some(active),
                     Err(BridgeError::Closed) => return None,
@@ -144,7 +176,7 @@ impl ThreadViewer {
                     }
                 };
                 if !self.heartbeat.is_zero() && quiet_since.elapsed() >= self.heartbeat {
-                    return Some(ThreadItem::Heartbeat);
+                    return Some(ThreadRunItem::Heartbeat);
                 }
                 self.wait_for_run(quiet_since, unopened.as_deref()).await?;
                 continue;
@@ -153,19 +185,19 @@ impl ThreadViewer {
             match current.items.next().await {
                 Some(StreamItem::Event(event)) => {
                     self.after = ThreadEventId::of(begun, event.id);
-                    return Some(ThreadItem::Event(self.after, event));
+                    return Some(ThreadRunItem::Event(self.after, event));
                 }
-                Some(StreamItem::Heartbeat) => return Some(ThreadItem::Heartbeat),
-                Some(StreamItem::End(_)) => {
-                    let run = current.run.run_id.clone();
+                Some(StreamItem::Heartbeat) => return Some(ThreadRunItem::Heartbeat),
+                Some(StreamItem::End(kind)) => {
                     self.mark_ended(begun);
-                    return Some(ThreadItem::RunDone(self.after, run));
+                    return Some(ThreadRunItem::Ended(self.after, kind));
                 }
                 Some(StreamItem::Gap(gap)) => current.gap = Some(gap),
                 Some(StreamItem::Aborted) => return None,
                 None => {
                     let ended_run = self.current.take()?;
                     self.resume_after_gap(ended_run)?;
+                    return Some(ThreadRunItem::Gap);
                 }
             }
             quiet_since = Instant::now();
@@ -213,52 +245,58 @@ impl ThreadViewer {
 
     /// Opens the stream of the next run.
     async fn open_next(&mut self) -> Result<NextRun, BridgeError> {
-        loop {
-            let next = self
-                .next_run()
-                .await
-                .map_err(|error| BridgeError::Transport(error.to_string()))?;
-            let Some(run) = next else {
-                return Ok(NextRun::Absent);
-            };
-            if let Some(active) = self.runtime.registry.active(&run.run_id)
-                && !active.opened.is_cancelled()
-            {
-                return Ok(NextRun::Unopened(active));
-            }
-            let begun = run.created_at.timestamp_micros();
-            let from = match self.after {
-                _ if self.tail.as_ref() == Some(&run.run_id) => ResumeFrom::Tail,
-                after => after.resume(begun),
-            };
-            let subscription = self
-                .runtime
-                .ports
-                .bridge
-                .subscribe(&run.run_id, from, self.heartbeat)
-                .await?;
-            if subscription.resume != ResumeResult::Unknown {
-                let items = with_fallback(subscription.items, from, &run.run_id, &self.runtime);
-                self.current = Some(CurrentRun {
-                    run,
-                    items,
-                    gap: None,
-                });
-                return Ok(NextRun::Open);
-            }
-            if !run.status.is_terminal() {
-                // The run is executed by another process, or has not published yet: it is looked up
-                // again later.
-                return Ok(NextRun::Absent);
-            }
-            self.mark_ended(begun);
+        let next = self
+            .next_run()
+            .await
+            .map_err(|error| BridgeError::Transport(error.to_string()))?;
+        let Some(run) = next else {
+            return Ok(NextRun::Absent);
+        };
+        if let Some(active) = self.runtime.registry.active(&run.run_id)
+            && !active.opened.is_cancelled()
+        {
+            return Ok(NextRun::Unopened(active));
         }
+        let begun = run.created_at.timestamp_micros();
+        let from = match self.after {
+            _ if self.tail.as_ref() == Some(&run.run_id) => ResumeFrom::Tail,
+            after => after.resume(begun),
+        };
+        let subscription = self
+            .runtime
+            .ports
+            .bridge
+            .subscribe(&run.run_id, from, self.heartbeat)
+            .await?;
+        if subscription.resume != ResumeResult::Unknown {
+            let items = with_fallback(subscription.items, from, &run.run_id, &self.runtime);
+            let opened = Box::new(run.clone());
+            self.current = Some(CurrentRun {
+                run,
+                items,
+                gap: None,
+            });
+            return Ok(NextRun::Open(opened));
+        }
+        if !run.status.is_terminal() {
+            // The run is executed by another process, or has not published yet: it is looked up
+            // again later.
+            return Ok(NextRun::Absent);
+        }
+        Ok(NextRun::Skipped(Box::new(run)))
     }
 
     /// Returns the first run that has started and has unsent events.
     async fn next_run(&mut self) -> Result<Option<RunRecord>, StoreError> {
+        while let Some(ended_run) = self.ended_runs.front() {
+            let begun = ended_run.created_at.timestamp_micros();
+            if self.after.is_before_end_of(begun) {
+                return Ok(Some(ended_run.clone()));
+            }
+            self.ended_runs.pop_front();
+        }
         let now = self.runtime.ports.clock.now();
-        let mut first: Option<RunRecord> = None;
+        let mut new_runs = VecDeque::new();
         for page in 0..MAX_PAGES {
             let query = RunListQuery {
                 limit: PAGE_SIZE,
@@ -282,10 +320,17 @@ impl ThreadViewer {
                     && run.created_at <= now
                     && (run.status != RunStatus::Pending || run.cancel.is_none())
             };
-            first = runs.into_iter().rfind(counts).or(first);
+            runs.into_iter()
+                .filter(counts)
+                .for_each(|run| new_runs.push_front(run));
             if !full || !all_new {
                 break;
             }
+        }
+        let first = new_runs.pop_front();
+        if first.as_ref().is_some_and(|run| run.status.is_terminal()) {
+            let ended = new_runs.into_iter();
+            self.ended_runs = ended.take_while(|run| run.status.is_terminal()).collect();
         }
         // Later runs wait until the oldest one has started.
         Ok(first.filter(|run| run.status != RunStatus::Pending))

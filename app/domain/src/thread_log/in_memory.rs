@@ -1,0 +1,67 @@
+//! Positions of runs in memory, for one process and for tests.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::runs::store::StoreError;
+use parking_lot::Mutex;
+
+use super::{LoggedRun, ThreadLogStore};
+
+/// Positions of one process. Threads need no row.
+#[derive(Debug, Default)]
+pub struct InMemoryThreadLog(Mutex<HashMap<ThreadId, Vec<LoggedRun>>>);
+
+#[async_trait]
+impl ThreadLogStore for InMemoryThreadLog {
+    async fn ranges(&self, thread: &ThreadId) -> Result<Vec<LoggedRun>, StoreError> {
+        Ok(self.0.lock().get(thread).cloned().unwrap_or_default())
+    }
+
+    async fn open(&self, thread: &ThreadId, run: &RunId) -> Result<Option<LoggedRun>, StoreError> {
+        let mut threads = self.0.lock();
+        let runs = threads.entry(thread.clone()).or_default();
+        if let Some(known) = runs.iter().find(|known| known.run_id == *run) {
+            return Ok(Some(known.clone()));
+        }
+        let opened = LoggedRun {
+            run_id: run.clone(),
+            first: runs.last().map_or(1, LoggedRun::next),
+            count: None,
+        };
+        runs.push(opened.clone());
+        Ok(Some(opened))
+    }
+
+    async fn close(
+        &self,
+        thread: &ThreadId,
+        run: &RunId,
+        count: u64,
+    ) -> Result<Option<u64>, StoreError> {
+        let mut threads = self.0.lock();
+        let opened = threads
+            .get_mut(thread)
+            .and_then(|runs| runs.iter_mut().find(|known| known.run_id == *run));
+        Ok(opened.map(|opened| *opened.count.get_or_insert(count)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::testkit::thread_log::ThreadLogStores;
+
+    async fn stores() -> ThreadLogStores {
+        ThreadLogStores {
+            log: Arc::new(InMemoryThreadLog::default()),
+            threads: None,
+            keep: Arc::new(()),
+        }
+    }
+
+    crate::thread_log_suite!([#[tokio::test]] stores);
+}

@@ -1,0 +1,323 @@
+//! Fills the log of a thread from the streams of its runs, one run after the other.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deerflow_domain::thread_log::LoggedRun;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::runs::{
+    RunRecord, RunStatus, ThreadCursor, ThreadEventId, ThreadRunItem, ThreadStreams,
+};
+use harness::runtime::stream_bridge::{StreamEvent, TerminalKind};
+
+use super::convert::RunConverter;
+use super::event::Draft;
+use super::log::ThreadLog;
+use super::numbering::RunNumbers;
+use super::registry::LogPorts;
+use crate::responses::is_rolled_back;
+
+/// Pause before a failed step is repeated.
+const RETRY: Duration = Duration::from_millis(500);
+/// Time without an item after which an active run is taken as read up to its newest event.
+const QUIET: Duration = Duration::from_millis(100);
+/// Positions that are skipped where events of a run are missing.
+const GAP: u64 = 1_000;
+
+/// Task that fills a log.
+pub(super) struct Follower {
+    thread: ThreadId,
+    log: Arc<ThreadLog>,
+    ports: LogPorts,
+    /// Ranges of the runs that had one when the log was opened.
+    known: HashMap<RunId, LoggedRun>,
+    current: Option<CurrentRun>,
+    /// Last item that was read.
+    after: Option<ThreadEventId>,
+    /// `true` once all runs that had ended before were read.
+    is_live: bool,
+}
+
+/// Run whose frames are converted.
+struct CurrentRun {
+    record: RunRecord,
+    numbers: RunNumbers,
+    converter: RunConverter,
+    /// `true` after the event that the run started. A later attempt does not repeat it.
+    is_announced: bool,
+}
+
+impl Follower {
+    pub(super) fn new(thread: ThreadId, log: Arc<ThreadLog>, ports: LogPorts) -> Self {
+        Self {
+            thread,
+            log,
+            ports,
+            known: HashMap::new(),
+            current: None,
+            after: None,
+            is_live: false,
+        }
+    }
+
+    /// Follows the thread until the server stops, or `abandoned` resolves between two runs. A run
+    /// is always read to its end, so that the position of the next one is stored.
+    pub(super) async fn run<F: Future<Output = ()>>(
+        mut self,
+        abandoned: impl Fn(Arc<ThreadLog>) -> F,
+    ) {
+        while !self.ports.tasks.token().is_cancelled() {
+            let Some(mut items) = self.subscribe().await else {
+                tokio::time::sleep(RETRY).await;
+                continue;
+            };
+            loop {
+                let (may_stop, left) = (self.current.is_none(), abandoned(self.log.clone()));
+                let item = tokio::select! {
+                    biased;
+                    item = self.next(&mut items) => item,
+                    () = left, if may_stop => return,
+                };
+                match item {
+                    Some(item) => self.handle(item).await,
+                    None => break,
+                }
+            }
+            // The stream was interrupted. It continues after the last item.
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    async fn subscribe(&mut self) -> Option<BoxStream<'static, ThreadRunItem>> {
+        if !self.is_live {
+            match self.ports.positions.ranges(&self.thread).await {
+                Ok(ranges) => {
+                    let ranges = ranges.into_iter();
+                    self.known = ranges.map(|run| (run.run_id.clone(), run)).collect();
+                }
+                Err(error) => {
+                    tracing::warn!(thread_id = %self.thread, %error, "cannot read the positions of a thread's runs yet");
+                    return None;
+                }
+            }
+        }
+        let from = self.after.map_or(ThreadCursor::START, ThreadCursor::After);
+        let streams = ThreadStreams::new(self.ports.runs.runtime());
+        match streams
+            .follow_runs(&self.thread, from, Duration::ZERO)
+            .await
+        {
+            Ok(items) => Some(items),
+            Err(error) => {
+                tracing::warn!(thread_id = %self.thread, %error, "cannot follow a thread yet");
+                None
+            }
+        }
+    }
+
+    /// Returns the next item. After a silence the log is complete up to now.
+    async fn next(
+        &mut self,
+        items: &mut BoxStream<'static, ThreadRunItem>,
+    ) -> Option<ThreadRunItem> {
+        if self.current.is_some() && !self.log.held().is_complete {
+            match tokio::time::timeout(QUIET, items.next()).await {
+                Ok(item) => return item,
+                Err(_) => self.set_live(),
+            }
+        }
+        items.next().await
+    }
+
+    fn set_live(&mut self) {
+        self.is_live = true;
+        self.log.set_complete();
+    }
+
+    async fn handle(&mut self, item: ThreadRunItem) {
+        match item {
+            ThreadRunItem::Opened(record) => self.open(*record).await,
+            ThreadRunItem::Event(id, event) => {
+                self.after = Some(id);
+                self.convert(&event);
+            }
+            ThreadRunItem::Gap => {
+                if let Some(current) = &mut self.current {
+                    current.numbers.skip(GAP);
+                    let missing = current.numbers.last();
+                    self.log.set_unavailable(missing);
+                }
+            }
+            ThreadRunItem::Ended(id, kind) => {
+                self.after = Some(id);
+                self.end(kind).await;
+            }
+            ThreadRunItem::Skipped(id, record) => {
+                self.after = Some(id);
+                self.skip(*record).await;
+            }
+            ThreadRunItem::Idle => self.set_live(),
+            ThreadRunItem::Heartbeat => {}
+        }
+    }
+
+    async fn open(&mut self, record: RunRecord) {
+        let is_reopened = self
+            .current
+            .as_ref()
+            .is_some_and(|current| current.record.run_id == record.run_id);
+        if is_reopened {
+            return;
+        }
+        // Without a range the thread is deleted, and the run has no readers.
+        self.current = self.range(&record.run_id).await.map(|range| {
+            let numbers = RunNumbers::new(record.run_id.clone(), range.first);
+            CurrentRun::new(record, numbers)
+        });
+    }
+
+    /// Returns the range of a run, which is assigned if it has none; `None` if its thread is
+    /// deleted.
+    async fn range(&self, run: &RunId) -> Option<LoggedRun> {
+        loop {
+            match self.ports.positions.open(&self.thread, run).await {
+                Ok(range) => return range,
+                Err(error) => {
+                    tracing::warn!(run_id = %run, %error, "cannot assign the position of a run yet");
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    fn convert(&mut self, event: &StreamEvent) {
+        let now = self.ports.clock.now().timestamp_millis();
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        if event.id.attempt > current.numbers.attempt() {
+            current.numbers.begin_attempt(event.id.attempt);
+            current.converter = RunConverter::new(&current.record.assistant);
+        }
+        let drafts = current.converter.frame(event);
+        current.append(drafts, event.id.seq, now, &self.log);
+    }
+
+    async fn end(&mut self, kind: TerminalKind) {
+        let Some(mut current) = self.current.take() else {
+            return;
+        };
+        let run = current.record.run_id.clone();
+        if kind == TerminalKind::Cancel && self.was_rolled_back(&run).await {
+            self.log.remove_run(&run);
+        } else {
+            let now = self.ports.clock.now().timestamp_millis();
+            let drafts = current.converter.end(kind);
+            current.append(drafts, u64::MAX, now, &self.log);
+        }
+        self.close(&run, current.numbers.count()).await;
+    }
+
+    /// Reports whether a run was rolled back or deleted. If that is unknown, it was cancelled.
+    async fn was_rolled_back(&self, run: &RunId) -> bool {
+        match self.ports.runs.get_run(Some(&self.thread), run).await {
+            Ok(Some(record)) => is_rolled_back(&record),
+            Ok(None) => true,
+            Err(error) => {
+                tracing::warn!(run_id = %run, %error, "cannot read a cancelled run");
+                false
+            }
+        }
+    }
+
+    /// Handles a run that has ended and whose frames are not available. Readers who saw it start,
+    /// or who wait for it, get its end.
+    async fn skip(&mut self, record: RunRecord) {
+        let opened = self
+            .current
+            .take()
+            .filter(|current| current.record.run_id == record.run_id);
+        let range = match self.known.get(&record.run_id) {
+            Some(known) => Some(known.clone()),
+            None if opened.is_some() || self.is_live => self.range(&record.run_id).await,
+            None => None,
+        };
+        let Some(range) = range else { return };
+        if let Some(count) = range.count {
+            self.log.set_unavailable(range.first + count - 1);
+            return;
+        }
+        let is_announced = opened.is_some();
+        let numbers = RunNumbers::new(record.run_id.clone(), range.first);
+        let mut current = opened.unwrap_or_else(|| CurrentRun::new(record.clone(), numbers));
+        if is_rolled_back(&record) {
+            self.log.remove_run(&record.run_id);
+        } else {
+            let at = record.updated_at.timestamp_millis();
+            if !is_announced {
+                let begun = vec![current.converter.begin()];
+                current.append(begun, 0, at, &self.log);
+            }
+            // Other readers may have seen more events of the run.
+            current.numbers.begin_attempt(record.attempt + 1);
+            current.converter.set_error(record.error.clone());
+            let drafts = current.converter.end(end_of(&record));
+            current.append(drafts, u64::MAX, at, &self.log);
+        }
+        self.close(&record.run_id, current.numbers.count()).await;
+    }
+
+    async fn close(&self, run: &RunId, count: u64) {
+        if let Err(error) = self.ports.positions.close(&self.thread, run, count).await {
+            // The next run begins after the positions that are reserved for this one.
+            tracing::warn!(run_id = %run, %error, "cannot store the number of a run's events");
+        }
+    }
+}
+
+impl CurrentRun {
+    fn new(record: RunRecord, numbers: RunNumbers) -> Self {
+        Self {
+            converter: RunConverter::new(&record.assistant),
+            record,
+            numbers,
+            is_announced: false,
+        }
+    }
+
+    /// Numbers the events of a frame and adds them to the log.
+    fn append(&mut self, drafts: Vec<Draft>, frame: u64, now: i64, log: &ThreadLog) {
+        // A run that ended earlier has its time.
+        let timestamp = if self.record.status.is_terminal() {
+            self.record.updated_at.timestamp_millis()
+        } else {
+            now
+        };
+        let mut numbered = Vec::with_capacity(drafts.len());
+        for (index, draft) in drafts.into_iter().enumerate() {
+            let identity = self.numbers.next(&draft, frame, index, timestamp);
+            let starts_run = draft.namespace.is_empty()
+                && draft
+                    .change
+                    .as_ref()
+                    .is_some_and(|change| change.status == "running");
+            if !(starts_run && std::mem::replace(&mut self.is_announced, true)) {
+                numbered.push((draft, identity));
+            }
+        }
+        log.append(&self.record.run_id, self.record.created_at, numbered);
+    }
+}
+
+/// Returns the kind of end of a run that has ended.
+fn end_of(record: &RunRecord) -> TerminalKind {
+    match record.status {
+        RunStatus::Error | RunStatus::Timeout => TerminalKind::Error,
+        RunStatus::Interrupted => TerminalKind::Cancel,
+        _ => TerminalKind::End,
+    }
+}
