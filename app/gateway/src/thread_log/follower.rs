@@ -13,6 +13,7 @@ use harness::runtime::runs::{
     RunRecord, RunStatus, ThreadCursor, ThreadEventId, ThreadRunItem, ThreadStreams,
 };
 use harness::runtime::stream_bridge::{StreamEvent, TerminalKind};
+use tokio::time::Instant;
 
 use super::convert::RunConverter;
 use super::event::Draft;
@@ -24,7 +25,11 @@ use crate::responses::is_rolled_back;
 /// Pause before a failed step is repeated.
 const RETRY: Duration = Duration::from_millis(500);
 /// Time without an item after which an active run is taken as read up to its newest event.
-const QUIET: Duration = Duration::from_millis(100);
+const QUIET: Duration = Duration::from_millis(10);
+/// Minimum time between the start of a live run and the event of its end. The JavaScript client
+/// opens further streams right after it has created a run, and a subscription whose stream opens
+/// after the end of the run gets no events of it.
+const MIN_LIFE: Duration = Duration::from_millis(200);
 /// Positions that are skipped where events of a run are missing.
 const GAP: u64 = 1_000;
 
@@ -49,6 +54,8 @@ struct CurrentRun {
     converter: RunConverter,
     /// `true` after the event that the run started. A later attempt does not repeat it.
     is_announced: bool,
+    /// Earliest time of the event of its end.
+    may_end_at: Instant,
 }
 
 impl Follower {
@@ -215,6 +222,7 @@ impl Follower {
         if kind == TerminalKind::Cancel && self.was_rolled_back(&run).await {
             self.log.remove_run(&run);
         } else {
+            tokio::time::sleep_until(current.may_end_at).await;
             let now = self.ports.clock.now().timestamp_millis();
             let drafts = current.converter.end(kind);
             current.append(drafts, u64::MAX, now, &self.log);
@@ -281,11 +289,17 @@ impl Follower {
 
 impl CurrentRun {
     fn new(record: RunRecord, numbers: RunNumbers) -> Self {
+        let min_life = if record.status.is_terminal() {
+            Duration::ZERO
+        } else {
+            MIN_LIFE
+        };
         Self {
             converter: RunConverter::new(&record.assistant),
             record,
             numbers,
             is_announced: false,
+            may_end_at: Instant::now() + min_life,
         }
     }
 

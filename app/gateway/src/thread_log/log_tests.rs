@@ -48,7 +48,7 @@ fn reader_gets_each_event_once() {
     assert_eq!(read(&mut reader), [1, 2, 3]);
     append(&log, 4..=5);
     assert_eq!(read(&mut reader), [4, 5]);
-    assert_eq!(read(&mut reader), []);
+    assert!(read(&mut reader).is_empty());
     assert_eq!(read(&mut later), [3, 4, 5]);
 }
 

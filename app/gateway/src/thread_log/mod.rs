@@ -20,5 +20,4 @@ pub use registry::{LogPorts, ThreadLogs};
 
 pub(crate) use event::LogEvent;
 pub(crate) use filter::EventSelection;
-pub(crate) use reader::{Lagging, LogReader};
-pub(crate) use tree::TreeNode;
+pub(crate) use reader::LogReader;

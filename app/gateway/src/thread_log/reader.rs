@@ -39,11 +39,6 @@ impl LogReader {
         }
     }
 
-    /// Returns the position of the last event that was read.
-    pub(crate) fn position(&self) -> u64 {
-        self.position
-    }
-
     /// Reads the next events, up to `max_bytes`, but at least one. Returns an empty list if there
     /// are none yet.
     pub(crate) fn read(&mut self, max_bytes: usize) -> Result<Vec<LogEvent>, Lagging> {

@@ -25,6 +25,7 @@ mod meta;
 mod openapi;
 mod own_channels;
 mod platform_runs;
+mod protocol;
 mod regenerate;
 mod removal;
 mod request_guard;

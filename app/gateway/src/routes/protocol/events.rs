@@ -4,6 +4,7 @@ use std::io;
 
 use axum::body::Body;
 use axum::extract::State;
+use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::stream;
@@ -47,7 +48,12 @@ pub(crate) async fn events(
         _open: OpenStream::new(),
     };
     let chunks = stream::unfold(Some(body), |body| async { body?.next().await });
-    let mut response = (event_stream_headers(dialect), Body::from_stream(chunks)).into_response();
+    let mut headers = event_stream_headers(dialect);
+    if dialect.is_platform() {
+        // The clients of this protocol compare the value.
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    let mut response = (headers, Body::from_stream(chunks)).into_response();
     response.extensions_mut().insert(EndlessBody);
     Ok(response)
 }

@@ -28,7 +28,7 @@ use crate::thread_log::{EventSelection, LogEvent, LogReader};
 /// Maximum number of bytes of events that are read at once.
 const BATCH: usize = 256 * 1024;
 /// Time to wait for the events that were published before the socket was opened.
-const REPLAY_TIMEOUT: Duration = Duration::from_secs(2);
+const REPLAY_TIMEOUT: Duration = Duration::from_millis(500);
 /// Interval of checks of the session and of pings.
 const CHECK: Duration = Duration::from_secs(2);
 /// Number of checks between two pings.
