@@ -145,11 +145,6 @@ static INEFFECTIVE: &[IneffectiveSetting] = &[
         "has no effect: the inbox of the channels detects duplicates",
     ),
     setting(
-        &["auth", "oidc", "enabled"],
-        Off,
-        "has no effect: sign-in through identity providers is not supported yet",
-    ),
-    setting(
         &["agent_storage", "backend"],
         Default("\"file\""),
         "has no effect: custom agents are files, agents in a database are not read",

@@ -252,7 +252,8 @@ static SECTIONS: &[KeySection] = &[
         "auth.oidc.providers.*",
         "display_name issuer client_id client_secret redirect_uri scopes token_endpoint_auth_method \
          auto_create_users require_verified_email allowed_email_domains admin_emails pkce_enabled \
-         nonce_enabled authorization_endpoint token_endpoint userinfo_endpoint jwks_uri",
+         nonce_enabled authorization_endpoint token_endpoint userinfo_endpoint jwks_uri \
+         link_by_verified_email",
     ),
     closed("auth.local", "allow_registration"),
     closed(

@@ -120,6 +120,7 @@ pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loade
     warnings.append(&mut loaded.warnings);
     warnings.extend(version_warning(&root, path, loaded.config.config_version));
     warnings.extend(ineffective_settings::warnings(&root, path));
+    sort_providers(&mut loaded.config, &root);
     let has_database = root.entry("database").is_some()
         || environment.filled("DEERFLOW_DATABASE__BACKEND").is_some();
     warnings.extend(older_store::adopt(
@@ -195,6 +196,15 @@ fn assemble(
         warnings: overrides.warnings,
         text_digest: None,
     })
+}
+
+/// Restores the order in which the file lists the identity providers.
+fn sort_providers(config: &mut AppConfig, root: &Node) {
+    let (node, found) = root.follow(&["auth", "oidc", "providers"]);
+    if let (Content::Map(entries), true) = (&node.content, found) {
+        let names: Vec<String> = entries.iter().map(|entry| entry.key.clone()).collect();
+        config.auth.oidc.sort_providers(&names);
+    }
 }
 
 fn drop_null_sections(root: &mut Node) {

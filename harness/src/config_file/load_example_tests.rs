@@ -3,7 +3,7 @@
 use super::*;
 
 /// Sections in which every key has a type.
-const TYPED_SECTIONS: [&str; 34] = [
+const TYPED_SECTIONS: [&str; 35] = [
     "logging",
     "logging.enhance",
     "token_usage",
@@ -34,6 +34,7 @@ const TYPED_SECTIONS: [&str; 34] = [
     "flows.adapters.pi-mono",
     "auth",
     "auth.local",
+    "auth.oidc",
     "runs",
     "testing",
     "tools[]",
@@ -88,6 +89,7 @@ fn example_loads_with_all_keys_uncommented() {
         "DEEPSEEK_API_KEY",
         "DATABASE_URL",
         "REDIS_URL",
+        "OIDC_SECRET",
         "TOKEN",
         "PROVISIONER_API_KEY",
         "DEERFLOW_WEBHOOK_SECRET",

@@ -88,7 +88,6 @@ fn settings_without_effect_are_reported() {
             "dedupe_storage: {backend: database}\n",
             "dedupe_storage.backend",
         ),
-        ("auth: {oidc: {enabled: true}}\n", "auth.oidc.enabled"),
         ("skills: {use: my.storage:Skills}\n", "skills.use"),
         (
             "run_ownership: {heartbeat_enabled: true}\n",
@@ -217,4 +216,25 @@ fn missing_file_selects_scripted_model() {
     assert!(loaded.path.is_none());
     assert_eq!(loaded.config.model(None).unwrap().provider, "scripted");
     assert_eq!(loaded.config.database.backend, DatabaseBackend::Sqlite);
+}
+
+#[test]
+fn identity_providers_are_in_the_order_of_the_file() {
+    let provider = |name: &str| {
+        format!(
+            "      {name}: {{display_name: D, issuer: \"https://id.test\", client_id: c, client_secret: $S}}\n"
+        )
+    };
+    let text = format!(
+        "auth:\n  oidc:\n    enabled: true\n    providers:\n{}{}",
+        provider("zeta"),
+        provider("alpha")
+    );
+    let loaded = load_with(&text, &[("S", "secret")]).unwrap();
+    let names: Vec<_> = loaded.config.auth.oidc.providers.keys().collect();
+    assert_eq!(names, ["zeta", "alpha"]);
+    let error = load_with(&text.replace("id.test", ""), &[("S", "secret")]).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains(":5:"), "{error}");
+    assert!(error.contains("auth.oidc.providers.zeta.issuer"), "{error}");
 }

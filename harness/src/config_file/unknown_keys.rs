@@ -13,12 +13,15 @@ use super::known_keys;
 /// Minimum length of a key in an open section that is compared with the known ones.
 const MIN_COMPARED_LENGTH: usize = 6;
 
+/// Section whose unknown keys are errors: a misspelt restriction would let people in.
+const STRICT: &str = "auth.oidc";
+
 /// Result of the comparison.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
     /// Unknown and duplicate keys.
     pub(super) warnings: Vec<Warning>,
-    /// Lists where a map is required.
+    /// Lists where a map is required, and unknown keys in the section `auth.oidc`.
     pub(super) problems: Vec<Problem>,
 }
 
@@ -117,8 +120,13 @@ impl Search<'_> {
     }
 
     fn check_entry(&mut self, entry: &Entry, at: &str) {
-        if let Some(message) = key_warning(at, &entry.key) {
-            self.warn(entry, message);
+        match key_warning(at, &entry.key) {
+            Some(message) if at.starts_with(STRICT) => {
+                let problem = self.problem(entry.place, message);
+                self.comparison.problems.push(problem);
+            }
+            Some(message) => self.warn(entry, message),
+            None => {}
         }
         if let Some(earlier) = entry.replaces {
             let message = format!(

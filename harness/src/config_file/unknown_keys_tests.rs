@@ -114,3 +114,19 @@ fn distances_count_edits_and_swaps() {
         assert_eq!(distance(left, right), expected, "{left} {right}");
     }
 }
+
+#[test]
+fn unknown_key_of_identity_providers_is_a_problem() {
+    let text = "auth:\n  oidc:\n    enable: true\n    providers:\n      corp: {admin_email: [a]}";
+    let root = Node::parse(text).unwrap();
+    let compared = compare(&root, Path::new("c.yaml"));
+    assert_eq!(compared.warnings, []);
+    let problems: Vec<String> = compared.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(
+        problems[0].starts_with("c.yaml:3:5: `auth.oidc.enable`"),
+        "{problems:?}"
+    );
+    let place = "c.yaml:5:14: `auth.oidc.providers.corp.admin_email`";
+    assert!(problems[1].starts_with(place), "{problems:?}");
+}

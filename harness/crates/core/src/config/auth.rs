@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::open_keys::OpenKeys;
+use super::check::Checker;
+use super::oidc::OidcConfig;
 
 /// Sign-in of users.
 #[derive(Debug, Clone, Deserialize)]
@@ -11,8 +12,8 @@ use super::open_keys::OpenKeys;
 pub struct AuthConfig {
     /// Accounts in this installation.
     pub local: LocalAuthConfig,
-    /// Has no effect: sign-in through identity providers is not supported yet.
-    pub oidc: OpenKeys,
+    /// Identity providers.
+    pub oidc: OidcConfig,
     /// Time after a start in which other machines may create the first administrator, in minutes; 0
     /// means never.
     pub setup_minutes: u32,
@@ -24,10 +25,16 @@ impl Default for AuthConfig {
     fn default() -> Self {
         Self {
             local: LocalAuthConfig::default(),
-            oidc: OpenKeys::default(),
+            oidc: OidcConfig::default(),
             setup_minutes: 30,
             registrations_per_hour: 20,
         }
+    }
+}
+
+impl AuthConfig {
+    pub(super) fn check(&self, check: &mut Checker) {
+        check.under("oidc", |check| self.oidc.check(check));
     }
 }
 

@@ -24,6 +24,7 @@ mod logging;
 mod loop_detection;
 mod memory;
 mod models;
+mod oidc;
 mod open_keys;
 mod retention;
 mod run_events;
@@ -75,6 +76,7 @@ pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
 pub use loop_detection::{LoopDetectionConfig, ToolFrequency};
 pub use memory::{MemoryConfig, MemoryMode};
 pub use models::{ModelConfig, PricingConfig};
+pub use oidc::{OidcConfig, OidcProviderConfig, TokenEndpointAuthMethod};
 pub use open_keys::OpenKeys;
 pub use retention::RetentionConfig;
 pub use run_events::{RunEventsBackend, RunEventsConfig};
@@ -298,6 +300,7 @@ impl AppConfig {
         check.under("checkpointer", |check| self.checkpointer.check(check));
         check.under("store", |check| self.store.check(check));
         check.under("stream_bridge", |check| self.stream_bridge.check(check));
+        check.under("auth", |check| self.auth.check(check));
         check.into_violations()
     }
 }
