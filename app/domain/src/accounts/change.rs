@@ -23,6 +23,9 @@ pub struct AccountChange {
     pub needs_setup: Option<bool>,
     /// Identity to link.
     pub identity: Option<ProviderIdentity>,
+    /// `true` if the account loses its password and its API keys: another person may have created
+    /// them.
+    pub drops_credentials: bool,
     /// Hash that the caller verified a password against. If the stored one differs by now, the
     /// change is refused.
     pub if_password: Option<PasswordHash>,
@@ -44,6 +47,10 @@ impl AccountChange {
             Some(false) => changed.disabled_at = None,
             None => {}
         }
+        if self.drops_credentials {
+            changed.password_hash = None;
+            changed.needs_setup = false;
+        }
         if let Some(hash) = &self.password_hash {
             changed.password_hash = Some(hash.clone());
         }
@@ -54,6 +61,10 @@ impl AccountChange {
             changed.needs_setup = needs_setup;
         }
         if let Some(identity) = &self.identity {
+            // An account belongs to one person.
+            if changed.identity.as_ref().is_some_and(|old| old != identity) {
+                return Err(AccountError::IdentityTaken);
+            }
             changed.identity = Some(identity.clone());
         }
         Ok(changed)
@@ -96,68 +107,5 @@ pub fn check_administrators(
 }
 
 #[cfg(test)]
-mod tests {
-    use deerflow_runtime::testkit::at;
-
-    use super::*;
-    use crate::testkit::accounts::account;
-
-    #[test]
-    fn change_touches_named_fields_only() {
-        let ann = account("ann", "ann@example.org");
-        let change = AccountChange {
-            role: Some(Role::Admin),
-            disabled: Some(true),
-            ..AccountChange::default()
-        };
-        let changed = change.apply(&ann, at(9)).unwrap();
-        let expected = Account {
-            role: Role::Admin,
-            disabled_at: Some(at(9)),
-            updated_at: at(9),
-            ..ann
-        };
-        assert_eq!(changed, expected);
-        assert_eq!(
-            change.apply(&changed, at(10)).unwrap().disabled_at,
-            Some(at(9))
-        );
-    }
-
-    #[test]
-    fn change_after_other_password_is_refused() {
-        let mut ann = account("ann", "ann@example.org");
-        ann.password_hash = Some(PasswordHash::new("new"));
-        let change = AccountChange {
-            if_password: Some(PasswordHash::new("old")),
-            ..AccountChange::default()
-        };
-        assert_eq!(
-            change.apply(&ann, at(9)),
-            Err(AccountError::PasswordChanged)
-        );
-    }
-
-    #[test]
-    fn last_enabled_administrator_cannot_stop_being_one() {
-        let mut admin = account("ann", "ann@example.org");
-        admin.role = Role::Admin;
-        let disabled = Account {
-            disabled_at: Some(at(1)),
-            ..admin.clone()
-        };
-        let user = account("ann", "ann@example.org");
-        for after in [None, Some(&disabled), Some(&user)] {
-            let check = |others| check_administrators(&admin, after, others, 1 + others);
-            assert_eq!(check(0), Err(AccountError::LastAdministrator));
-            assert_eq!(check(1), Ok(()));
-        }
-        assert_eq!(check_administrators(&admin, Some(&admin), 0, 1), Ok(()));
-        assert_eq!(check_administrators(&disabled, None, 0, 1), Ok(()));
-        assert_eq!(
-            check_administrators(&user, Some(&admin), 0, 0),
-            Err(AccountError::NoAdministrator)
-        );
-        assert_eq!(check_administrators(&user, Some(&admin), 0, 1), Ok(()));
-    }
-}
+#[path = "change_tests.rs"]
+mod tests;

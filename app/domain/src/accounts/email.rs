@@ -52,6 +52,11 @@ impl Email {
     pub fn local(&self) -> &str {
         self.0.rsplit_once('@').map_or("", |(local, _)| local)
     }
+
+    /// Returns the part after `@`.
+    pub fn domain(&self) -> &str {
+        self.0.rsplit_once('@').map_or("", |(_, domain)| domain)
+    }
 }
 
 impl fmt::Display for Email {
@@ -103,7 +108,8 @@ mod tests {
                 Ok(text.to_lowercase())
             );
         }
-        assert_eq!(Email::parse("Ann@x.org").unwrap().local(), "ann");
+        let ann = Email::parse("Ann@X.org").unwrap();
+        assert_eq!((ann.local(), ann.domain()), ("ann", "x.org"));
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod login_limits;
 mod password_rules;
 mod session;
 mod session_store;
+mod used_state_store;
 mod user_data;
 
 pub use account::{Account, MAX_PROVIDER, MAX_SUBJECT, PasswordHash, ProviderIdentity, Role};
@@ -44,6 +45,7 @@ pub use session::{
     EXTENSION_INTERVAL, HARD_END, IDLE_END, Session, SessionRefusal, TokenHash, check_session,
 };
 pub use session_store::{NewSession, SessionStore};
+pub use used_state_store::UsedStateStore;
 pub use user_data::{DeletedData, UserData};
 
 /// All ports of accounts of one installation.
@@ -55,6 +57,8 @@ pub struct AccountStores {
     pub sessions: std::sync::Arc<dyn SessionStore>,
     /// Limits of sign-in and registration.
     pub limits: std::sync::Arc<dyn LoginLimitStore>,
+    /// Used states of sign-ins through providers.
+    pub used_states: std::sync::Arc<dyn UsedStateStore>,
     /// Audit log.
     pub audit: std::sync::Arc<dyn AuditLog>,
 }

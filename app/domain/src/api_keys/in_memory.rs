@@ -26,9 +26,9 @@ impl InMemoryApiKeyStore {
         }
     }
 
-    fn is_refused(&self, user: &str) -> bool {
+    fn is_refused(&self, key: &ApiKey) -> bool {
         let accounts = self.accounts.as_ref();
-        accounts.is_some_and(|accounts| accounts.refuses_keys_of(user))
+        accounts.is_some_and(|accounts| accounts.refuses_key(&key.user_id, key.created_at))
     }
 
     async fn audit(&self, entry: NewAuditEntry) -> Result<(), StoreError> {
@@ -91,7 +91,7 @@ impl ApiKeyStore for InMemoryApiKeyStore {
             .iter()
             .find(|(key, _)| key.key_id == key_id)
             .cloned();
-        Ok(found.filter(|(key, _)| !self.is_refused(&key.user_id)))
+        Ok(found.filter(|(key, _)| !self.is_refused(key)))
     }
 
     async fn list(&self, user: Option<&str>) -> Result<Vec<ApiKey>, StoreError> {

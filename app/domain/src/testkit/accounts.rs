@@ -8,6 +8,7 @@ mod limits;
 mod listing;
 mod races;
 mod sessions;
+mod used_states;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub use creation::{
     promotion_needs_administrator,
 };
 pub use keys::{
+    dropped_credentials_leave_no_password_and_no_key,
     key_of_disabled_or_deleted_account_is_not_found, keys_of_a_user_are_limited,
     own_keys_are_revoked_by_owner_only,
 };
@@ -50,6 +52,7 @@ pub use sessions::{
     change_ends_the_named_sessions, ended_session_is_not_found, session_of_owner_is_ended_once,
     session_starts_only_for_verified_enabled_account, sessions_are_listed_extended_and_purged,
 };
+pub use used_states::{state_is_used_once_on_all_nodes, used_state_is_forgotten_after_its_end};
 
 /// Generates one test per requirement of account stores.
 #[macro_export]
@@ -84,6 +87,9 @@ macro_rules! account_store_suite {
             keys_of_a_user_are_limited
             key_of_disabled_or_deleted_account_is_not_found
             own_keys_are_revoked_by_owner_only
+            dropped_credentials_leave_no_password_and_no_key
+            state_is_used_once_on_all_nodes
+            used_state_is_forgotten_after_its_end
             concurrent_initializations_create_one_administrator
             concurrent_registrations_of_email_create_one
             administrators_racing_to_demote_each_other_leave_one

@@ -537,6 +537,11 @@ CREATE TABLE tool_calls (
     result_json TEXT,
     PRIMARY KEY (run_id, call_key)
 );
+CREATE TABLE used_states (
+    state_hash TEXT NOT NULL PRIMARY KEY,
+    ends_at BIGINT NOT NULL
+);
+CREATE INDEX used_states_by_end ON used_states (ends_at);
 CREATE TABLE webhook_outbox (
     run_id TEXT NOT NULL PRIMARY KEY,
     run_json TEXT NOT NULL,

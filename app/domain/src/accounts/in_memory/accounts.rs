@@ -164,6 +164,9 @@ impl AccountStore for InMemoryAccounts {
         tables.check_unique(&after)?;
         tables.check_administrators(&before, Some(&after))?;
         tables.accounts.insert(id.to_owned(), after.clone());
+        if change.drops_credentials {
+            tables.keys_revoked.insert(id.to_owned(), at);
+        }
         match sessions {
             SessionsAfter::Unchanged => {}
             SessionsAfter::EndAll => tables.sessions.retain(|_, session| session.user_id != id),

@@ -4,6 +4,7 @@ mod accounts;
 mod audit;
 mod limits;
 mod sessions;
+mod used_states;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::account::Account;
 use super::address::AddressKey;
 use super::audit::{AuditEntry, NewAuditEntry};
 use super::login_limits::AttemptKey;
-use super::session::Session;
+use super::session::{Session, TokenHash};
 
 /// All account stores of one process, in memory.
 #[derive(Debug, Default)]
@@ -30,18 +31,22 @@ impl InMemoryAccounts {
             accounts: self.clone(),
             sessions: self.clone(),
             limits: self.clone(),
+            used_states: self.clone(),
             audit: self,
         }
     }
 
-    /// Reports whether keys of a user are invalid: the account is disabled or was deleted.
-    pub(crate) fn refuses_keys_of(&self, user: &str) -> bool {
+    /// Reports whether a key of a user is invalid: the account is disabled or was deleted, or lost
+    /// its credentials after the creation of the key.
+    pub(crate) fn refuses_key(&self, user: &str, created_at: DateTime<Utc>) -> bool {
         let tables = self.0.lock();
+        let is_disabled = |account: &Account| !account.is_enabled();
         tables.deleted.contains(user)
+            || tables.accounts.get(user).is_some_and(is_disabled)
             || tables
-                .accounts
+                .keys_revoked
                 .get(user)
-                .is_some_and(|account| !account.is_enabled())
+                .is_some_and(|at| created_at <= *at)
     }
 }
 
@@ -55,6 +60,10 @@ struct AccountTables {
     /// Time of the last sign-in of an account from an address.
     known: HashMap<(String, AddressKey), DateTime<Utc>>,
     registrations: Vec<(AddressKey, DateTime<Utc>)>,
+    /// Used states, and the times until which they are remembered.
+    used_states: HashMap<TokenHash, DateTime<Utc>>,
+    /// Time before which the API keys of an account were revoked.
+    keys_revoked: HashMap<String, DateTime<Utc>>,
     audit: Vec<AuditEntry>,
 }
 

@@ -120,3 +120,26 @@ pub async fn own_keys_are_revoked_by_owner_only(open: impl AsyncFn() -> AccountS
         .filter(|action| **action == AuditAction::KeyRevoked);
     assert_eq!(revocations.count(), 1);
 }
+
+/// Password and keys are lost; keys of others and later keys stay valid.
+pub async fn dropped_credentials_leave_no_password_and_no_key(
+    open: impl AsyncFn() -> AccountSuite,
+) {
+    let suite = open().await;
+    admin_and_ann(&suite.stores).await;
+    create(&suite, key(1, "ann")).await;
+    create(&suite, key(2, "default")).await;
+    let change = AccountChange {
+        drops_credentials: true,
+        ..AccountChange::default()
+    };
+    let accounts = &suite.stores.accounts;
+    let changed = accounts.change("ann", change, SessionsAfter::EndAll, vec![], at(5));
+    let changed = changed.await.expect("written");
+    assert_eq!(changed.password_hash, None);
+    assert_eq!(accounts.find("ann").await, Ok(Some(changed)));
+    assert!(!is_valid(&suite, 1).await);
+    assert!(is_valid(&suite, 2).await);
+    assert_eq!(create(&suite, key(6, "ann")).await, KeyCreation::Created);
+    assert!(is_valid(&suite, 6).await);
+}

@@ -29,6 +29,7 @@ mod m0025_channels;
 mod m0026_channel_lanes;
 mod m0027_accounts;
 mod m0028_scheduled_tasks;
+mod m0030_used_states;
 mod m0036_thread_log;
 
 use deerflow_core::fail_points;
@@ -68,6 +69,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0026_channel_lanes::ChannelLanes),
             Box::new(m0027_accounts::Accounts),
             Box::new(m0028_scheduled_tasks::ScheduledTasks),
+            Box::new(m0030_used_states::UsedStates),
             Box::new(m0036_thread_log::ThreadLog),
         ]
     }

@@ -112,6 +112,9 @@ pub(super) fn change<'a>(
         }
         let changed = row(&after).into_active_model().reset_all();
         account::Entity::update(changed).exec(tx).await?;
+        if work.fields.drops_credentials {
+            revoke_keys(tx, &work.id, work.at).await?;
+        }
         match &work.sessions {
             SessionsAfter::Unchanged => {}
             SessionsAfter::EndAll => {
@@ -173,19 +176,22 @@ pub(super) fn delete<'a>(
             return Ok(Err(refused));
         }
         end_sessions(tx, &work.id, None).await?;
-        api_key::Entity::update_many()
-            .col_expr(
-                api_key::Column::RevokedAt,
-                Expr::value(micros(work.entry.at)),
-            )
-            .filter(api_key::Column::UserId.eq(&work.id))
-            .filter(api_key::Column::RevokedAt.is_null())
-            .exec(tx)
-            .await?;
+        revoke_keys(tx, &work.id, work.entry.at).await?;
         account::Entity::delete_by_id(&work.id).exec(tx).await?;
         append(tx, &work.entry).await?;
         Ok(Ok(()))
     })
+}
+
+/// Revokes the API keys of a user.
+async fn revoke_keys(tx: &DatabaseTransaction, user: &str, at: DateTime<Utc>) -> Result<(), DbErr> {
+    api_key::Entity::update_many()
+        .col_expr(api_key::Column::RevokedAt, Expr::value(micros(at)))
+        .filter(api_key::Column::UserId.eq(user))
+        .filter(api_key::Column::RevokedAt.is_null())
+        .exec(tx)
+        .await
+        .map(drop)
 }
 
 async fn insert(tx: &DatabaseTransaction, account: &Account) -> Result<(), DbErr> {

@@ -10,6 +10,7 @@ mod limits;
 mod session_row;
 mod session_writes;
 mod sessions;
+mod used_states;
 
 use std::sync::Arc;
 
@@ -38,6 +39,7 @@ impl SqlAccountStore {
             accounts: stores.clone(),
             sessions: stores.clone(),
             limits: stores.clone(),
+            used_states: stores.clone(),
             audit: stores,
         }
     }
