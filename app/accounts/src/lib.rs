@@ -1,12 +1,13 @@
 //! Sign-in: password hashes, sessions, signed texts, and the management of accounts.
 //!
 //! The stores of `deerflow_domain::accounts` decide what concerns several rows. This crate computes
-//! password hashes, generates tokens, and composes the steps of each operation. It has no HTTP and
-//! no SQL.
+//! password hashes, generates tokens, talks to identity providers, and composes the steps of each
+//! operation. It has no routes and no SQL.
 
 mod client;
 mod deletion;
 mod import;
+pub mod oidc;
 pub mod password;
 mod secret;
 mod session_cache;
@@ -19,6 +20,9 @@ pub use deletion::{AccountDeletion, DeletionError};
 pub use import::{ImportPlan, RejectedUser, plan_import};
 pub use secret::{SECRET_FILE, SecretError, SigningSecret};
 pub use session_cache::{MAX_AGE, SessionCache, SessionUse, TokenError};
-pub use sign_in::{Credentials, PasswordChange, SignIn, SignInError, SignInParts, SignedIn};
+pub use sign_in::{
+    Credentials, PasswordChange, ProviderAttempt, ProviderRefusal, SignIn, SignInError,
+    SignInParts, SignedIn,
+};
 pub use signing::{InvalidSignature, Signer};
 pub use token::SessionToken;

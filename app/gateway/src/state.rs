@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 use chrono::TimeDelta;
 use deerflow_accounts::SignIn;
+use deerflow_accounts::oidc::ProviderClient;
 use deerflow_domain::accounts::AccountStores;
 use deerflow_domain::api_keys::ApiKeyStore;
 use deerflow_domain::assistants::AssistantStore;
@@ -171,6 +172,8 @@ pub struct SecurityState {
 pub struct SignInServices {
     /// Operations of sign-in.
     pub service: SignIn,
+    /// Client of identity providers.
+    pub providers: ProviderClient,
     /// Stores.
     pub stores: AccountStores,
     /// API keys.

@@ -93,7 +93,7 @@ impl SignIn {
     }
 
     /// Waits until the limits permit the attempt; it is pending then.
-    async fn admit(&self, key: &AttemptKey) -> Result<(), SignInError> {
+    pub(super) async fn admit(&self, key: &AttemptKey) -> Result<(), SignInError> {
         let deadline = Instant::now() + SLOT_TIMEOUT;
         loop {
             let now = self.parts.clock.now();

@@ -1,9 +1,10 @@
-//! Sign-in with a password, registration, setup, change of a password, and logout.
+//! Sign-in with a password or through a provider, registration, setup, change of a password, and logout.
 
 mod attempt;
 mod change;
 mod error;
 mod login;
+mod provider;
 mod register;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::token::SessionToken;
 
 pub use change::PasswordChange;
 pub use error::SignInError;
+pub use provider::{ProviderAttempt, ProviderRefusal};
 
 /// Parts of the sign-in service.
 #[derive(Debug, Clone)]

@@ -163,6 +163,9 @@ pub enum ApiError {
     /// The run of a scheduled task was not created.
     #[error("{0}")]
     TriggerFailed(String),
+    /// An identity provider does not answer as it should.
+    #[error("{0}")]
+    ProviderFailed(String),
     /// Internal error.
     #[error("{0}")]
     Internal(String),
@@ -224,7 +227,7 @@ impl ApiError {
             | Self::KnownRequest(_) => StatusCode::CONFLICT,
             Self::QueueFull(_) | Self::TooManyCodes => StatusCode::TOO_MANY_REQUESTS,
             Self::NotSupported(_) => StatusCode::NOT_IMPLEMENTED,
-            Self::TriggerFailed(_) => StatusCode::BAD_GATEWAY,
+            Self::TriggerFailed(_) | Self::ProviderFailed(_) => StatusCode::BAD_GATEWAY,
             Self::Unavailable(_) | Self::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotWritable(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::FilesRemain(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,

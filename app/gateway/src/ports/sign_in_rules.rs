@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use harness::config::OidcConfig;
+
 /// Rules of sign-in, as the current configuration states them.
 pub trait SignInRules: Send + Sync + fmt::Debug {
     /// `true` if people may create accounts for themselves.
@@ -13,4 +15,7 @@ pub trait SignInRules: Send + Sync + fmt::Debug {
 
     /// Time after the start in which other machines may create the first administrator.
     fn setup_time(&self) -> Duration;
+
+    /// Identity providers.
+    fn oidc(&self) -> OidcConfig;
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use deerflow_gateway::ports::SignInRules;
+use harness::config::OidcConfig;
 
 use crate::config::ConfigHandle;
 
@@ -21,5 +22,9 @@ impl SignInRules for ConfigSignInRules {
 
     fn setup_time(&self) -> Duration {
         Duration::from_secs(u64::from(self.0.current().auth.setup_minutes) * 60)
+    }
+
+    fn oidc(&self) -> OidcConfig {
+        self.0.current().auth.oidc.clone()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use deerflow_accounts::oidc::ProviderClient;
 use deerflow_accounts::password::PasswordPool;
 use deerflow_accounts::{SessionCache, SignIn, SignInParts, Signer, SigningSecret};
 use deerflow_gateway::SignInServices;
@@ -34,6 +35,7 @@ pub(super) fn open(context: &Context<'_>, stores: &Stores) -> anyhow::Result<Sig
     Ok(SignInArea {
         services: Arc::new(SignInServices {
             service,
+            providers: ProviderClient::new(clock.clone())?,
             stores: accounts.clone(),
             keys: stores.keys.clone(),
             presence: Arc::new(AccountPresence::new(accounts.accounts.clone())),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::visitor::Visitor;
@@ -20,11 +20,6 @@ pub(crate) async fn setup_status(State(security): State<SecurityState>) -> JsonR
         "needs_setup": census.administrators == 0,
         "registration_enabled": sign_in.rules.allows_registration(),
     })))
-}
-
-/// `GET /v1/auth/providers`: no identity providers.
-pub(crate) async fn providers() -> Json<Value> {
-    Json(json!({ "providers": [] }))
 }
 
 /// Requires that there is no administrator, and that the caller may create one.

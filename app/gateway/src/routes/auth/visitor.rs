@@ -10,6 +10,7 @@ use axum::response::Response;
 use deerflow_accounts::{Client, SignedIn};
 use deerflow_domain::accounts::NewAuditEntry;
 
+use super::state_cookie::StateCookie;
 use crate::error::{ApiError, SignInFailure};
 use crate::guard::auth::CurrentSession;
 use crate::guard::cookies::{CookieScope, PERSISTENT, cookie};
@@ -27,6 +28,7 @@ pub(crate) struct Visitor {
     pub(super) headers: HeaderMap,
     session: Option<CurrentSession>,
     cookies: CookieScope,
+    web: WebClient,
     state: Arc<GatewayState>,
 }
 
@@ -55,6 +57,7 @@ impl FromRequestParts<Arc<GatewayState>> for Visitor {
             cookies: CookieScope::of(client, state.security.insecure_persistence),
             headers: parts.headers.clone(),
             session: parts.extensions.get::<CurrentSession>().cloned(),
+            web: client.clone(),
             state: state.clone(),
         })
     }
@@ -100,6 +103,24 @@ impl Visitor {
         let cookies = self.cookies.sign_in(token, &csrf, session.persistent);
         append(&mut response, cookies);
         response
+    }
+
+    /// Returns the origin of the host as the browser sees it.
+    ///
+    /// # Errors
+    /// [`ApiError::BadRequest`] if the request names no host.
+    pub(super) fn origin(&self) -> Result<String, ApiError> {
+        let host = self.web.forwarded_host.as_ref().or(self.web.host.as_ref());
+        let host =
+            host.ok_or_else(|| ApiError::BadRequest("The request has no host".to_owned()))?;
+        let scheme = if self.web.is_https { "https" } else { "http" };
+        Ok(format!("{scheme}://{host}"))
+    }
+
+    /// Adds the cookie of a sign-in at a provider to a response.
+    pub(super) fn set_cookie(&self, response: &mut Response, cookie: &StateCookie) {
+        let cookie = cookie.to_set(self.web.is_https).header();
+        append(response, cookie.into_iter().collect());
     }
 
     /// Adds the deletions of the cookies to a response.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use deerflow_accounts::oidc::ProviderClient;
 use deerflow_accounts::password::PasswordPool;
 use deerflow_accounts::{SessionCache, SignIn, SignInParts, Signer, SigningSecret};
 use deerflow_domain::accounts::{AccountStores, InMemoryAccounts};
@@ -16,6 +17,7 @@ use deerflow_gateway::guard::trusted_proxies::TrustedProxies;
 use deerflow_gateway::ports::SignInRules;
 use deerflow_gateway::{SecurityState, SignInServices};
 use harness::clock::Clock;
+use harness::config::OidcConfig;
 use harness::ids::SystemIds;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -26,6 +28,7 @@ pub(crate) struct Rules {
     pub(crate) registration: Mutex<bool>,
     pub(crate) per_hour: Mutex<u32>,
     pub(crate) setup_time: Mutex<Duration>,
+    pub(crate) oidc: Mutex<OidcConfig>,
 }
 
 impl SignInRules for Rules {
@@ -39,6 +42,10 @@ impl SignInRules for Rules {
 
     fn setup_time(&self) -> Duration {
         *self.setup_time.lock()
+    }
+
+    fn oidc(&self) -> OidcConfig {
+        self.oidc.lock().clone()
     }
 }
 
@@ -60,6 +67,7 @@ impl Accounts {
                 registration: Mutex::new(true),
                 per_hour: Mutex::new(0),
                 setup_time: Mutex::new(Duration::from_secs(1_800)),
+                oidc: Mutex::default(),
             }),
             clock,
         }
@@ -99,6 +107,7 @@ impl Accounts {
             insecure_persistence: false,
             sign_in: Arc::new(SignInServices {
                 service,
+                providers: ProviderClient::new(clock.clone()).expect("certificates"),
                 stores: stores.clone(),
                 keys: self.keys.clone(),
                 presence,

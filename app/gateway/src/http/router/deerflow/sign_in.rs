@@ -2,13 +2,16 @@
 
 use super::operations::{read, remove, send};
 use crate::openapi::groups::SIGN_IN;
-use crate::openapi::{Routes, delete, post};
+use crate::openapi::{Operation, Routes, delete, get, post, text};
 use crate::requests::bodies::{NewAccountBody, NewKeyBody, PasswordChangeBody, SignInForm};
 use crate::responses::documented::DeerFlowAnswer;
 use crate::routes::auth;
 
 pub(super) fn routes() -> Routes {
-    of_everybody().merge(of_people()).merge(keys())
+    of_everybody()
+        .merge(through_providers())
+        .merge(of_people())
+        .merge(keys())
 }
 
 /// Routes without a session.
@@ -38,12 +41,6 @@ fn of_everybody() -> Routes {
         "get_setup_status",
         "Reports whether an administrator exists and people may register.",
     );
-    let providers = read(
-        SIGN_IN,
-        "/v1/auth/providers",
-        "list_auth_providers",
-        "Lists the sign-in providers.",
-    );
     Routes::default()
         .routes(
             login
@@ -67,7 +64,47 @@ fn of_everybody() -> Routes {
         )
         .routes(logout.handled_by(auth::logout))
         .routes(status.handled_by(auth::setup_status))
-        .routes(providers.handled_by(auth::providers))
+}
+
+/// Routes of a sign-in through an identity provider.
+fn through_providers() -> Routes {
+    let list = read(
+        SIGN_IN,
+        "/v1/auth/providers",
+        "list_auth_providers",
+        "Lists the sign-in providers.",
+    );
+    let visit = |path, id: &str, summary: &str| -> Operation {
+        get(path, id, summary)
+            .tag(SIGN_IN)
+            .names()
+            .returns_empty(302, "The browser goes on to `Location`.")
+            .fails_with(&[502, 503])
+    };
+    let start = visit(
+        "/v1/auth/oauth/{provider}",
+        "start_provider_sign_in",
+        "Sends the browser to an identity provider.",
+    )
+    .query("next", text(), "Path of the web UI after the sign-in.")
+    .query(
+        "remember_me",
+        text(),
+        "`false` if the session ends when the browser closes.",
+    );
+    let end = visit(
+        "/v1/auth/callback/{provider}",
+        "complete_provider_sign_in",
+        "Completes a sign-in at an identity provider.",
+    )
+    .query("code", text(), "Authorization code.")
+    .query("state", text(), "State of the sign-in.")
+    .query("iss", text(), "Issuer.")
+    .query("error", text(), "Error code of the provider.");
+    Routes::default()
+        .routes(list.handled_by(auth::list_providers))
+        .routes(start.handled_by(auth::start_at_provider))
+        .routes(end.handled_by(auth::provider_callback))
 }
 
 /// Routes of signed-in people.
