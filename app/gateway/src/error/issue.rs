@@ -53,6 +53,11 @@ impl Issue {
         self
     }
 
+    /// Removes the received value.
+    pub(crate) fn forget_input(&mut self) {
+        self.input = Value::Null;
+    }
+
     pub(super) fn list_item(&self) -> Value {
         let mut item =
             json!({ "type": self.kind, "loc": self.loc, "msg": self.msg, "input": self.input });

@@ -25,6 +25,8 @@ pub trait RequestBody: Default + DeserializeOwned {
     const PLATFORM_ONLY: &'static [&'static str] = &[];
     /// Fields whose rules depend on the dialect, checked by the function that uses the body.
     const CHECKED_LATER: &'static [&'static str] = &[];
+    /// `true` if issues do not repeat received values, which may be passwords.
+    const IS_SECRET: bool = false;
 
     /// Returns the rules of the fields.
     fn layout() -> &'static Layout;
@@ -32,10 +34,11 @@ pub trait RequestBody: Default + DeserializeOwned {
 
 /// Declares the types of bodies, whose rules are compiled once from their schemas.
 macro_rules! request_body {
-    ($name:ty $(, platform_only: $platform:expr)? $(, checked_later: $later:expr)?) => {
+    ($name:ty $(, platform_only: $platform:expr)? $(, checked_later: $later:expr)? $(, is_secret: $secret:expr)?) => {
         impl crate::extract::RequestBody for $name {
             $(const PLATFORM_ONLY: &'static [&'static str] = &$platform;)?
             $(const CHECKED_LATER: &'static [&'static str] = &$later;)?
+            $(const IS_SECRET: bool = $secret;)?
 
             fn layout() -> &'static crate::extract::Layout {
                 static LAYOUT: std::sync::LazyLock<crate::extract::Layout> =
@@ -102,6 +105,9 @@ impl<T: RequestBody> Body<T> {
             list.push(*issue);
             T::default()
         });
+        if T::IS_SECRET {
+            list.iter_mut().for_each(Issue::forget_input);
+        }
         (value, Issues::new(T::layout().names(), list))
     }
 }
@@ -142,6 +148,17 @@ fn object(value: Value) -> Result<Map<String, Value>, ApiError> {
     }
 }
 
+/// Removes received values from the issues of a body that may contain passwords.
+fn without_secrets<T: RequestBody>(error: ApiError) -> ApiError {
+    match error {
+        ApiError::Invalid(mut issues) if T::IS_SECRET => {
+            issues.iter_mut().for_each(Issue::forget_input);
+            ApiError::Invalid(issues)
+        }
+        other => other,
+    }
+}
+
 /// Dialect of the request's path.
 fn dialect_of(request: &Request) -> Dialect {
     let dialect = request.extensions().get::<Dialect>().copied();
@@ -174,8 +191,9 @@ impl<T: RequestBody> FromRequest<Arc<GatewayState>> for Body<T> {
         let dialect = dialect_of(&request);
         match read_json(request).await? {
             Some(value) => {
-                refuse_nulls::<T>(&value, vec!["body".into()], dialect)?;
-                Ok(Self::new(object(value)?, dialect))
+                let checked = refuse_nulls::<T>(&value, vec!["body".into()], dialect);
+                let map = checked.and_then(|()| object(value));
+                Ok(Self::new(map.map_err(without_secrets::<T>)?, dialect))
             }
             None if dialect.is_platform() => {
                 Err(ApiError::InvalidJson("the body is empty".to_owned()))

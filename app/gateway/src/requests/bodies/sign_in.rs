@@ -21,7 +21,7 @@ pub struct NewAccountBody {
     pub remember_me: bool,
 }
 
-request_body!(NewAccountBody);
+request_body!(NewAccountBody, is_secret: true);
 
 /// A change of the password.
 #[derive(Default, Deserialize, ToSchema)]
@@ -42,7 +42,7 @@ pub struct PasswordChangeBody {
     pub remember_me: Option<bool>,
 }
 
-request_body!(PasswordChangeBody);
+request_body!(PasswordChangeBody, is_secret: true);
 
 /// Sign-in with e-mail and password.
 #[derive(Deserialize, ToSchema)]
