@@ -6,6 +6,7 @@ mod flows;
 pub mod live_probes;
 mod probes;
 mod report;
+mod sign_in;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -72,6 +73,7 @@ pub async fn examine(
         findings.extend(commands(config, environment, probes.commands).await);
         findings.extend(checks::acp_agents(config, environment));
     }
+    findings.extend(sign_in::sign_in(config.as_ref(), environment));
     match Settings::from_environment(environment) {
         Err(error) => findings.push(Finding::fail(
             "environment",

@@ -296,6 +296,39 @@ async fn public_bind_without_auth_fails_unless_allowed() {
 }
 
 #[tokio::test]
+async fn settings_of_sign_in_without_effect_are_reported() {
+    let machine = TestMachine::with(VALID_CONFIG);
+    let about = async |variables: &[(&str, &str)]| {
+        let findings = machine.findings(variables, Probes::default()).await;
+        let texts: Vec<String> = findings
+            .iter()
+            .filter(|finding| finding.subject == "sign-in")
+            .map(ToString::to_string)
+            .collect();
+        texts
+    };
+    let secret = "0123456789abcdef0123456789abcdef";
+    let right = [
+        ("DEER_FLOW_AUTH_DISABLED", "0"),
+        ("AUTH_TRUSTED_PROXIES", "10.0.0.0/8, ::1"),
+        ("AUTH_JWT_SECRET", secret),
+        ("DEER_FLOW_AUTH_ALLOW_INSECURE_PERSISTENT_COOKIE", "yes"),
+    ];
+    assert_eq!(about(&right).await, [""; 0]);
+    for (name, value) in [
+        ("DEER_FLOW_AUTH_DISABLED", "true"),
+        ("AUTH_TRUSTED_PROXIES", "10.0.0.0/8, proxy"),
+        ("AUTH_JWT_SECRET", "short"),
+        ("DEER_FLOW_INTERNAL_AUTH_TOKEN", "short"),
+        ("DEER_FLOW_AUTH_ALLOW_INSECURE_PERSISTENT_COOKIE", "perhaps"),
+    ] {
+        let found = about(&[(name, value)]).await;
+        assert!(matches!(&*found, [one] if one.contains(name)), "{found:?}");
+        assert!(!found[0].contains("short\""), "{found:?}");
+    }
+}
+
+#[tokio::test]
 async fn failure_sets_exit_code() {
     let machine = TestMachine::with("models: [\n");
     let environment = Environment::of(machine.dir.path(), [("GATEWAY_PORT", "0")]);

@@ -22,7 +22,8 @@ pub struct Settings {
     pub project_root: PathBuf,
     /// `DEER_FLOW_HOME`, else `.deer-flow` in the project root: everything the server writes.
     pub home: PathBuf,
-    /// `DEER_FLOW_AUTH_DISABLED`: API keys are not checked. Not for production.
+    /// `DEER_FLOW_AUTH_DISABLED`, if it is exactly `1`: authentication is disabled. Not for
+    /// production.
     pub auth_disabled: bool,
     /// `DEER_FLOW_ALLOW_INSECURE_BIND`: allows disabled authentication on any address.
     pub allow_insecure_bind: bool,
@@ -122,7 +123,8 @@ impl Settings {
             port: port(environment)?,
             home,
             project_root,
-            auth_disabled: switch(environment, "DEER_FLOW_AUTH_DISABLED", false)? && !production,
+            // DeerFlow accepts no other spelling: a word must not open an installation by accident.
+            auth_disabled: environment.get("DEER_FLOW_AUTH_DISABLED") == Some("1") && !production,
             allow_insecure_bind: switch(environment, "DEER_FLOW_ALLOW_INSECURE_BIND", false)?,
             allowed_hosts: list(environment.get("GATEWAY_ALLOWED_HOSTS").unwrap_or_default()),
             cors_origins: list(environment.get("GATEWAY_CORS_ORIGINS").unwrap_or_default()),

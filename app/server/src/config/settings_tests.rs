@@ -44,8 +44,16 @@ fn invalid_values_are_rejected_with_variable_name() {
         error,
         "environment variable GATEWAY_PORT is \"80000\", allowed: a port from 0 to 65535"
     );
-    assert!(settings(&[("DEER_FLOW_AUTH_DISABLED", "maybe")]).is_err());
+    assert!(settings(&[("DEER_FLOW_ALLOW_INSECURE_BIND", "maybe")]).is_err());
     assert!(settings(&[("DEER_FLOW_PROJECT_ROOT", "/does/not/exist")]).is_err());
+}
+
+#[test]
+fn only_the_value_1_disables_authentication() {
+    for word in ["", "0", "true", "yes", "on", " 1", "01", "maybe"] {
+        let settings = settings(&[("DEER_FLOW_AUTH_DISABLED", word)]).unwrap();
+        assert!(!settings.auth_disabled, "{word:?}");
+    }
 }
 
 #[test]
