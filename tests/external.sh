@@ -2,7 +2,7 @@
 # Runs the tests that need other software than Rust: the official LangGraph SDKs against a real gateway, the
 # conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, Postgres,
 # Redis, commands in a kernel sandbox, gateways that are killed, MCP servers from npm and PyPI, validators for the examples
-# of deploy/, and the SDKs of chat platforms against their fakes.
+# of deploy/, the SDKs of chat platforms against their fakes, and sign-in through OIDC servers from npm and PyPI and through nginx.
 # Missing software is installed. If that fails, the run lists what is missing and fails: no test is skipped.
 #
 # The suites are the `run.sh` files below. Their environment:
@@ -11,6 +11,7 @@
 #   FUZZ_PYTHON       Python with the packages of tests/openapi/requirements.txt
 #   DEPLOY_PYTHON     Python with the packages of tests/deploy/requirements.txt
 #   CHANNELS_PYTHON   Python with the packages of tests/chat_platforms/requirements.txt
+#   OIDC_PYTHON       Python with the packages of tests/oidc/requirements.txt
 # and, for Node, the packages of each package.json below in the `node_modules` next to it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -18,7 +19,7 @@ source ./packages.sh
 
 suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh deploy/run.sh
     postgres/run.sh redis/run.sh sandbox/run.sh cluster/run.sh mcp/run.sh
-    chat_platforms/run.sh)
+    chat_platforms/run.sh oidc/run.sh)
 node_at_least=20
 missing=()
 
@@ -44,7 +45,7 @@ prepare_node() {
         return 1
     fi
     local packages
-    for packages in sdk/js conformance/js/sdk-* browser; do
+    for packages in sdk/js conformance/js/sdk-* browser oidc; do
         npm install --prefix "$packages" --no-audit --no-fund --no-package-lock --loglevel=error || return 1
     done
 }
@@ -61,19 +62,25 @@ prepare_redis() {
     command -v redis-server >/dev/null || install_packages redis-server
 }
 
+prepare_nginx() {
+    command -v openssl >/dev/null && { command -v nginx >/dev/null || [[ -x /usr/sbin/nginx ]]; } || install_packages nginx-light openssl
+}
+
 prepare_sandbox() {
     command -v bwrap >/dev/null || install_packages bubblewrap
 }
 
 echo "== preparing"
-for folder in sdk/python openapi deploy chat_platforms; do
+for folder in sdk/python openapi deploy chat_platforms oidc; do
     prepare_python "$folder" || missing+=("Python 3 with the packages of tests/$folder/requirements.txt")
 done
 export SDK_PYTHON=$PWD/sdk/python/.venv/bin/python FUZZ_PYTHON=$PWD/openapi/.venv/bin/python
 export DEPLOY_PYTHON=$PWD/deploy/.venv/bin/python CHANNELS_PYTHON=$PWD/chat_platforms/.venv/bin/python
+export OIDC_PYTHON=$PWD/oidc/.venv/bin/python
 prepare_node || missing+=("Node $node_at_least or later with the packages of tests/sdk/js/package.json")
 prepare_browser || missing+=("Chromium")
 prepare_postgres || missing+=("a Postgres server (initdb and pg_ctl)")
+prepare_nginx || missing+=("nginx and openssl")
 prepare_redis || missing+=("a Redis server (redis-server)")
 prepare_sandbox || missing+=("bubblewrap (bwrap)")
 if ((${#missing[@]} > 0)); then

@@ -62,6 +62,47 @@ test("a recording plays in the browser's own player", async () => {
   await page.close();
 });
 
+test("a film plays in the browser's own player", async () => {
+  const page = await browser.newPage();
+  await page.goto(`${gateway.origin}/ok`);
+  // The browser makes the film, too.
+  const film = await page.evaluate(async () => {
+    const canvas = document.createElement("canvas");
+    const brush = canvas.getContext("2d");
+    const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: "video/webm" });
+    const parts = [];
+    recorder.ondataavailable = ({ data }) => parts.push(data);
+    const stopped = new Promise((resolve) => (recorder.onstop = resolve));
+    recorder.start();
+    for (let frame = 0; frame < 20; frame++) {
+      brush.fillStyle = `rgb(${frame * 12}, 0, 0)`;
+      brush.fillRect(0, 0, canvas.width, canvas.height);
+      await new Promise(requestAnimationFrame);
+    }
+    recorder.stop();
+    await stopped;
+    return [...new Uint8Array(await new Blob(parts).arrayBuffer())];
+  });
+  await page.goto(await upload("film.webm", Buffer.from(film)));
+  const ready = () => document.querySelector("video")?.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
+  await page.waitForFunction(ready, undefined, { timeout: TIMEOUT, polling: 20 });
+  assert.ok((await page.evaluate(() => document.querySelector("video").videoWidth)) > 0);
+  await page.close();
+});
+
+test("a PDF is shown in the browser's own viewer", async () => {
+  const page = await browser.newPage();
+  await page.setContent("<p>A page</p>");
+  const document = await page.pdf();
+  const refused = [];
+  page.on("console", (message) => refused.push(message.text()));
+  await page.goto(await upload("page.pdf", document));
+  const viewer = page.locator('embed[type="application/pdf"], embed[type="application/x-google-chrome-pdf"]');
+  await viewer.waitFor({ state: "attached", timeout: TIMEOUT });
+  assert.deepEqual(refused.filter((text) => text.includes("Content Security Policy")), []);
+  await page.close();
+});
+
 test("a picture is shown and a script in a drawing is not run", async () => {
   const page = await browser.newPage();
   const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -21,6 +21,7 @@ mod health;
 mod mcp;
 mod mcp_server;
 mod models;
+mod oidc;
 mod redis;
 mod reload;
 mod restart;
