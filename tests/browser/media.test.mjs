@@ -96,9 +96,9 @@ test("a PDF is shown in the browser's own viewer", async () => {
   const document = await page.pdf();
   const refused = [];
   page.on("console", (message) => refused.push(message.text()));
+  const viewer = page.waitForResponse((answer) => answer.url().startsWith("chrome-extension://"), { timeout: TIMEOUT });
   await page.goto(await upload("page.pdf", document));
-  const viewer = page.locator('embed[type="application/pdf"], embed[type="application/x-google-chrome-pdf"]');
-  await viewer.waitFor({ state: "attached", timeout: TIMEOUT });
+  await viewer;
   assert.deepEqual(refused.filter((text) => text.includes("Content Security Policy")), []);
   await page.close();
 });
