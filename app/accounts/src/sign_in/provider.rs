@@ -27,9 +27,10 @@ pub enum ProviderRefusal {
     SignIn(#[from] SignInError),
 }
 
-/// Callback whose result counts against the client's address.
+/// Callback whose result counts against the client's address; `None` if the address is that of a
+/// proxy, behind which all clients are one.
 #[derive(Debug)]
-pub struct ProviderAttempt(AttemptKey);
+pub struct ProviderAttempt(Option<AttemptKey>);
 
 /// Checked e-mail of a person.
 struct PersonEmail {
@@ -41,10 +42,13 @@ impl SignIn {
     /// Begins a sign-in that came back from a provider. Failures count per address, as wrong
     /// passwords do, so that no client can make the server call a provider without limit.
     pub async fn begin_attempt(&self, client: &Client) -> Result<ProviderAttempt, SignInError> {
+        if client.address.to_canonical().is_loopback() {
+            return Ok(ProviderAttempt(None));
+        }
         let id = self.parts.ids.random();
         let key = AttemptKey::new(id, &format!("callback {id}"), client.key());
         self.admit(&key).await?;
-        Ok(ProviderAttempt(key))
+        Ok(ProviderAttempt(Some(key)))
     }
 
     /// Records that the attempt at the provider `name` failed, or was refused by a rule.
@@ -58,14 +62,20 @@ impl SignIn {
         let entry = NewAuditEntry::new(AuditAction::SignIn, self.parts.clock.now())
             .on(format!("provider {name}"))
             .with_outcome(outcome);
-        let limits = &self.parts.stores.limits;
-        limits.fail(&attempt.0, client.sign(entry)).await?;
+        let (stores, entry) = (&self.parts.stores, client.sign(entry));
+        match &attempt.0 {
+            Some(key) => stores.limits.fail(key, entry).await.map(drop)?,
+            None => stores.audit.append(entry).await?,
+        }
         Ok(())
     }
 
     /// Ends an attempt that did not fail.
     pub async fn end_attempt(&self, attempt: &ProviderAttempt) -> Result<(), SignInError> {
-        Ok(self.parts.stores.limits.withdraw(&attempt.0).await?)
+        if let Some(key) = &attempt.0 {
+            self.parts.stores.limits.withdraw(key).await?;
+        }
+        Ok(())
     }
 
     /// Records the use of a state; `false` if it completed a sign-in before, on any node.

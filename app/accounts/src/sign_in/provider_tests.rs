@@ -218,7 +218,28 @@ async fn failed_callbacks_lock_the_address() {
     assert!(matches!(refused, Err(SignInError::Limited { .. })));
     let other = rig.service.begin_attempt(&client(2)).await.unwrap();
     rig.service.end_attempt(&other).await.unwrap();
-    let verdict = rig.stores.limits.begin(&other.0, at(1)).await;
+    let key = other.0.unwrap();
+    let verdict = rig.stores.limits.begin(&key, at(1)).await;
     assert_eq!(verdict, Ok(LoginVerdict::Verify));
     assert_eq!(audited(&rig).await.len(), 50);
+}
+
+#[tokio::test]
+async fn failures_behind_a_local_proxy_lock_no_one_out() {
+    let rig = rig();
+    let local = Client {
+        address: [127, 0, 0, 1].into(),
+        agent: None,
+    };
+    for _ in 0..60 {
+        let attempt = rig.service.begin_attempt(&local).await.unwrap();
+        let failed = AuditOutcome::Failure;
+        let recorded = rig.service.fail_attempt(&attempt, "corp", failed, &local);
+        recorded.await.unwrap();
+    }
+    let query = AuditQuery {
+        limit: 100,
+        ..AuditQuery::default()
+    };
+    assert_eq!(rig.stores.audit.list(&query).await.unwrap().len(), 60);
 }
