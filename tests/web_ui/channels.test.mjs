@@ -73,7 +73,7 @@ test("a person enters credentials, connects by code, chats and disconnects", asy
   await page.keyboard.press("Escape");
 
   await row.getByRole("button", { name: "Disconnect" }).click();
-  await row.getByRole("button", { name: /connect/i }).first().waitFor();
+  await row.getByRole("button", { name: /^connect/i }).first().waitFor();
   const { connections } = await (await fetch(`${gateway.origin}/api/channels/connections`)).json();
   assert.ok(connections.every(({ status }) => status !== "connected"));
 });

@@ -270,7 +270,8 @@ impl ApiError {
     /// Renders the response. Server errors are logged here and nowhere else.
     pub fn render(&self, dialect: Dialect) -> Response {
         let status = self.status(dialect);
-        if status.is_server_error() {
+        // An absent feature is no failure of the server.
+        if status.is_server_error() && !matches!(self, Self::NotSupported(_)) {
             tracing::error!(status = status.as_u16(), error = %self, "request failed");
         }
         let mut response = (
