@@ -33,6 +33,7 @@ use harness::clock::{Clock, ManualClock, SystemClock};
 use harness::config::{ExtensionsFile, OpenKeys};
 use harness::documents::DocumentReader;
 use harness::ids::{IdSource, SystemIds};
+use harness::middlewares::SnapshotFileChanges;
 use harness::runtime::actor_context::DEFAULT_USER_ID;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::in_memory::{
