@@ -7,7 +7,7 @@ use deerflow_runtime::testkit::{Keep, at_once, run, thread};
 use serde_json::json;
 
 use super::new_thread;
-use crate::thread_log::{LoggedRun, RESERVED, ThreadLogStore};
+use crate::thread_log::{LoggedEnd, LoggedRun, RESERVED, ThreadLogStore};
 use crate::threads::{Deleted, ThreadStore};
 
 /// Generates one test per requirement of stores of thread logs.
@@ -17,7 +17,7 @@ macro_rules! thread_log_suite {
         deerflow_runtime::promises! { $attrs $open, [$crate::testkit::thread_log]
             runs_follow_each_other_without_holes
             position_of_run_never_changes
-            first_count_of_run_is_stored
+            first_end_of_run_is_stored
             run_after_unfinished_one_begins_beyond_it
             concurrent_opens_assign_one_position
             threads_have_their_own_positions
@@ -51,8 +51,13 @@ impl ThreadLogStores {
     }
 
     async fn close(&self, on: &str, id: &str, count: u64) -> Option<u64> {
-        let closed = self.log.close(&thread(on), &run(id), count).await;
-        closed.expect("closed")
+        let status = format!("status {count}");
+        let end = LoggedEnd { count, status };
+        let closed = self.log.close(&thread(on), &run(id), end).await;
+        closed.expect("closed").map(|end| {
+            assert_eq!(end.status, format!("status {}", end.count));
+            end.count
+        })
     }
 }
 
@@ -69,7 +74,10 @@ pub async fn runs_follow_each_other_without_holes<F: Future<Output = ThreadLogSt
     let ranges = stores.log.ranges(&thread("t1")).await.expect("read");
     let found: Vec<_> = ranges
         .iter()
-        .map(|range| (range.run_id.as_str(), range.first, range.count))
+        .map(|range| {
+            let count = range.end.as_ref().map(|end| end.count);
+            (range.run_id.as_str(), range.first, count)
+        })
         .collect();
     assert_eq!(
         found,
@@ -91,13 +99,12 @@ pub async fn position_of_run_never_changes<F: Future<Output = ThreadLogStores>>(
     stores.close("t1", "r1", 5).await;
     stores.open("t1", "r2").await;
     let again = stores.open("t1", "r1").await;
-    assert_eq!((again.first, again.count), (first.first, Some(5)));
+    let count = again.end.map(|end| end.count);
+    assert_eq!((again.first, count), (first.first, Some(5)));
 }
 
-/// A later count of a run is ignored; a run that was not opened has none.
-pub async fn first_count_of_run_is_stored<F: Future<Output = ThreadLogStores>>(
-    open: impl Fn() -> F,
-) {
+/// A later end of a run is ignored; a run that was not opened has none.
+pub async fn first_end_of_run_is_stored<F: Future<Output = ThreadLogStores>>(open: impl Fn() -> F) {
     let stores = open().await;
     stores.create("t1").await;
     stores.open("t1", "r1").await;
@@ -106,7 +113,7 @@ pub async fn first_count_of_run_is_stored<F: Future<Output = ThreadLogStores>>(
     assert_eq!(stores.close("t1", "r2", 9).await, None);
 }
 
-/// A run after one without a count begins at a position that the earlier one cannot reach.
+/// A run after one without an end begins at a position that the earlier one cannot reach.
 pub async fn run_after_unfinished_one_begins_beyond_it<F: Future<Output = ThreadLogStores>>(
     open: impl Fn() -> F,
 ) {

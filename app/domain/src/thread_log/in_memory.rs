@@ -7,7 +7,7 @@ use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_runtime::runs::store::StoreError;
 use parking_lot::Mutex;
 
-use super::{LoggedRun, ThreadLogStore};
+use super::{LoggedEnd, LoggedRun, ThreadLogStore};
 
 /// Positions of one process. Threads need no row.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl ThreadLogStore for InMemoryThreadLog {
         let opened = LoggedRun {
             run_id: run.clone(),
             first: runs.last().map_or(1, LoggedRun::next),
-            count: None,
+            end: None,
         };
         runs.push(opened.clone());
         Ok(Some(opened))
@@ -38,13 +38,13 @@ impl ThreadLogStore for InMemoryThreadLog {
         &self,
         thread: &ThreadId,
         run: &RunId,
-        count: u64,
-    ) -> Result<Option<u64>, StoreError> {
+        end: LoggedEnd,
+    ) -> Result<Option<LoggedEnd>, StoreError> {
         let mut threads = self.0.lock();
         let opened = threads
             .get_mut(thread)
             .and_then(|runs| runs.iter_mut().find(|known| known.run_id == *run));
-        Ok(opened.map(|opened| *opened.count.get_or_insert(count)))
+        Ok(opened.map(|opened| opened.end.get_or_insert(end).clone()))
     }
 }
 

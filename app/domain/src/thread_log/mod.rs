@@ -19,14 +19,23 @@ pub struct LoggedRun {
     pub run_id: RunId,
     /// Position of its first event, from 1.
     pub first: u64,
-    /// Number of positions of the run; `None` until its end was read.
-    pub count: Option<u64>,
+    /// End of the run; `None` until it was read.
+    pub end: Option<LoggedEnd>,
+}
+
+/// End of a run in the log of its thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedEnd {
+    /// Number of positions of the run.
+    pub count: u64,
+    /// Status that its last event reports.
+    pub status: String,
 }
 
 impl LoggedRun {
     /// Returns the first position after the run.
     pub fn next(&self) -> u64 {
-        self.first + self.count.unwrap_or(RESERVED)
+        self.first + self.end.as_ref().map_or(RESERVED, |end| end.count)
     }
 }
 
@@ -42,12 +51,12 @@ pub trait ThreadLogStore: Send + Sync + std::fmt::Debug {
     /// Returns `None` if the thread does not exist.
     async fn open(&self, thread: &ThreadId, run: &RunId) -> Result<Option<LoggedRun>, StoreError>;
 
-    /// Stores the number of positions of an opened run, unless it is known, and returns the stored
-    /// number. Returns `None` if the run was not opened.
+    /// Stores the end of an opened run, unless it is known, and returns the stored one. Returns
+    /// `None` if the run was not opened.
     async fn close(
         &self,
         thread: &ThreadId,
         run: &RunId,
-        count: u64,
-    ) -> Result<Option<u64>, StoreError>;
+        end: LoggedEnd,
+    ) -> Result<Option<LoggedEnd>, StoreError>;
 }

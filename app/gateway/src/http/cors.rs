@@ -1,6 +1,6 @@
 //! CORS for the configured origins.
 
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use crate::guard::origin_policy::OriginPolicy;
@@ -16,6 +16,16 @@ const EXPOSED: [HeaderName; 6] = [
     TRACE_ID,
 ];
 
+/// Methods of the routes.
+const METHODS: [Method; 6] = [
+    Method::GET,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+    Method::OPTIONS,
+];
+
 /// The CORS layer for the origins of `origin_policy`; `None` if it has none.
 pub(crate) fn cors(origin_policy: &OriginPolicy) -> Option<CorsLayer> {
     let policy = origin_policy.clone();
@@ -28,7 +38,7 @@ pub(crate) fn cors(origin_policy: &OriginPolicy) -> Option<CorsLayer> {
         CorsLayer::new()
             .allow_origin(AllowOrigin::predicate(origins))
             .allow_credentials(true)
-            .allow_methods(AllowMethods::mirror_request())
+            .allow_methods(AllowMethods::list(METHODS))
             .allow_headers(AllowHeaders::mirror_request())
             .expose_headers(EXPOSED)
     })

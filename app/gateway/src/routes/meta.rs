@@ -126,7 +126,11 @@ fn queue_json(runs: &[UnfinishedRun], now: DateTime<Utc>) -> Value {
 pub(crate) async fn info() -> Json<Value> {
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "flags": { "assistants": true, "crons": true, "store": true, "langsmith": false },
+        "flags": {
+            "assistants": true, "crons": true, "store": true, "langsmith": false,
+            "langsmith_tracing_replicas": false, "langsmith_tracing_session_on_runs": false,
+        },
+        "metadata": {},
         "host": { "kind": "self-hosted", "project_id": null, "host_revision_id": null, "revision_id": null, "tenant_id": null },
     }))
 }

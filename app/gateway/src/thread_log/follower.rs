@@ -5,10 +5,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deerflow_domain::thread_log::LoggedRun;
+use bytes::Bytes;
+use deerflow_domain::thread_log::{LoggedEnd, LoggedRun};
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use harness::ids::{RunId, ThreadId};
+use harness::runtime::encoding::values_json;
 use harness::runtime::runs::{
     RunRecord, RunStatus, ThreadCursor, ThreadEventId, ThreadRunItem, ThreadStreams,
 };
@@ -30,6 +32,8 @@ const QUIET: Duration = Duration::from_millis(10);
 /// opens further streams right after it has created a run, and a subscription whose stream opens
 /// after the end of the run gets no events of it.
 const MIN_LIFE: Duration = Duration::from_millis(200);
+/// Stored status of a run that was rolled back.
+const ROLLED_BACK: &str = "rolled_back";
 /// Positions that are skipped where events of a run are missing.
 const GAP: u64 = 1_000;
 
@@ -211,7 +215,7 @@ impl Follower {
             current.converter = RunConverter::new(&current.record.assistant);
         }
         let drafts = current.converter.frame(event);
-        current.append(drafts, event.id.seq, now, &self.log);
+        current.append(drafts, now, &self.log);
     }
 
     async fn end(&mut self, kind: TerminalKind) {
@@ -219,15 +223,18 @@ impl Follower {
             return;
         };
         let run = current.record.run_id.clone();
-        if kind == TerminalKind::Cancel && self.was_rolled_back(&run).await {
+        let status = if kind == TerminalKind::Cancel && self.was_rolled_back(&run).await {
             self.log.remove_run(&run);
+            ROLLED_BACK
         } else {
             tokio::time::sleep_until(current.may_end_at).await;
             let now = self.ports.clock.now().timestamp_millis();
             let drafts = current.converter.end(kind);
-            current.append(drafts, u64::MAX, now, &self.log);
-        }
-        self.close(&run, current.numbers.count()).await;
+            let status = status_of(&drafts);
+            current.append(drafts, now, &self.log);
+            status
+        };
+        self.close(&run, current.numbers.count(), status).await;
     }
 
     /// Reports whether a run was rolled back or deleted. If that is unknown, it was cancelled.
@@ -255,32 +262,78 @@ impl Follower {
             None => None,
         };
         let Some(range) = range else { return };
-        if let Some(count) = range.count {
-            self.log.set_unavailable(range.first + count - 1);
-            return;
+        if let Some(end) = range.end {
+            return self.recall(record, range.first, &end).await;
         }
         let is_announced = opened.is_some();
         let numbers = RunNumbers::new(record.run_id.clone(), range.first);
         let mut current = opened.unwrap_or_else(|| CurrentRun::new(record.clone(), numbers));
+        let mut status = ROLLED_BACK;
         if is_rolled_back(&record) {
             self.log.remove_run(&record.run_id);
         } else {
             let at = record.updated_at.timestamp_millis();
             if !is_announced {
                 let begun = vec![current.converter.begin()];
-                current.append(begun, 0, at, &self.log);
+                current.append(begun, at, &self.log);
             }
             // Other readers may have seen more events of the run.
             current.numbers.begin_attempt(record.attempt + 1);
             current.converter.set_error(record.error.clone());
             let drafts = current.converter.end(end_of(&record));
-            current.append(drafts, u64::MAX, at, &self.log);
+            status = status_of(&drafts);
+            current.append(drafts, at, &self.log);
         }
-        self.close(&record.run_id, current.numbers.count()).await;
+        let count = current.numbers.count();
+        self.close(&record.run_id, count, status).await;
     }
 
-    async fn close(&self, run: &RunId, count: u64) {
-        if let Err(error) = self.ports.positions.close(&self.thread, run, count).await {
+    /// Adds what is stored of a run that was read before: its start, its end and, before the end of
+    /// the newest run, the state. They have the positions that they had.
+    async fn recall(&mut self, record: RunRecord, first: u64, end: &LoggedEnd) {
+        let last = first + end.count.saturating_sub(1);
+        self.log.set_unavailable(last.saturating_sub(1));
+        if is_rolled_back(&record) || end.count < 2 {
+            return;
+        }
+        let (at, state) = (
+            record.updated_at.timestamp_millis(),
+            self.newest_state(&record.run_id).await,
+        );
+        let numbers = RunNumbers::new(record.run_id.clone(), first);
+        let mut current = CurrentRun::new(record, numbers);
+        let error = current.record.error.clone();
+        let Some(ended) = current.converter.end_as(&end.status, error) else {
+            return;
+        };
+        let begun = vec![current.converter.begin()];
+        current.append(begun, at, &self.log);
+        if let Some(state) = state.filter(|_| end.count > 2) {
+            current.numbers.continue_at(end.count - 2);
+            let state = vec![current.converter.state(state)];
+            current.append(state, at, &self.log);
+        }
+        current.numbers.continue_at(end.count - 1);
+        current.append(vec![ended], at, &self.log);
+    }
+
+    /// Returns the state of the thread, if this run wrote it.
+    async fn newest_state(&self, run: &RunId) -> Option<Bytes> {
+        match self.ports.checkpoints.get(&self.thread, None).await {
+            Ok(newest) => newest
+                .filter(|newest| newest.meta.run_id.as_ref() == Some(run))
+                .map(|newest| values_json(&newest.state, &[])),
+            Err(error) => {
+                tracing::warn!(run_id = %run, %error, "cannot read the state of a thread");
+                None
+            }
+        }
+    }
+
+    async fn close(&self, run: &RunId, count: u64, status: &str) {
+        let status = status.to_owned();
+        let end = LoggedEnd { count, status };
+        if let Err(error) = self.ports.positions.close(&self.thread, run, end).await {
             // The next run begins after the positions that are reserved for this one.
             tracing::warn!(run_id = %run, %error, "cannot store the number of a run's events");
         }
@@ -304,7 +357,7 @@ impl CurrentRun {
     }
 
     /// Numbers the events of a frame and adds them to the log.
-    fn append(&mut self, drafts: Vec<Draft>, frame: u64, now: i64, log: &ThreadLog) {
+    fn append(&mut self, drafts: Vec<Draft>, now: i64, log: &ThreadLog) {
         // A run that ended earlier has its time.
         let timestamp = if self.record.status.is_terminal() {
             self.record.updated_at.timestamp_millis()
@@ -312,8 +365,8 @@ impl CurrentRun {
             now
         };
         let mut numbered = Vec::with_capacity(drafts.len());
-        for (index, draft) in drafts.into_iter().enumerate() {
-            let identity = self.numbers.next(&draft, frame, index, timestamp);
+        for draft in drafts {
+            let identity = self.numbers.next(&draft, timestamp);
             let starts_run = draft.namespace.is_empty()
                 && draft
                     .change
@@ -334,4 +387,10 @@ fn end_of(record: &RunRecord) -> TerminalKind {
         RunStatus::Interrupted => TerminalKind::Cancel,
         _ => TerminalKind::End,
     }
+}
+
+/// Returns the status that the last of these events reports about the run.
+fn status_of(drafts: &[Draft]) -> &'static str {
+    let last = drafts.last().and_then(|draft| draft.change.as_ref());
+    last.map_or("completed", |change| change.status)
 }

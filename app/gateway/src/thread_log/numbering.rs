@@ -57,20 +57,19 @@ impl RunNumbers {
         self.repeated.clear();
     }
 
+    /// Continues at the `place`-th position of the run.
+    pub(super) fn continue_at(&mut self, place: u64) {
+        self.offset = place;
+    }
+
     /// Continues after positions that other readers may have used.
     pub(super) fn skip(&mut self, positions: u64) {
         self.offset += positions;
     }
 
-    /// Returns the identity of the next event: the `index`-th one of a frame.
-    pub(super) fn next(
-        &mut self,
-        draft: &Draft,
-        frame: u64,
-        index: usize,
-        timestamp: i64,
-    ) -> Identity {
-        let seq = self.first + self.offset;
+    /// Returns the identity of the next event.
+    pub(super) fn next(&mut self, draft: &Draft, timestamp: i64) -> Identity {
+        let (seq, place) = (self.first + self.offset, self.offset);
         self.offset += 1;
         let event_id = match &draft.change {
             Some(change) if draft.channel == Channel::Lifecycle => {
@@ -78,7 +77,7 @@ impl RunNumbers {
                 let id = format!("synth:{}:lc|{path}|{}", self.run, change.status);
                 self.once(id, draft.namespace.is_empty())
             }
-            _ => format!("{}-{}-{frame}.{index}", self.run, self.attempt),
+            _ => format!("{}-{place}", self.run),
         };
         Identity {
             seq,
@@ -121,18 +120,14 @@ mod tests {
         let mut numbers = RunNumbers::new(RunId::parse("r1").expect("an id"), 11);
         let values = Draft::new(Channel::Values, Vec::new(), &json!({}));
         let ids: Vec<_> = [
-            numbers.next(&lifecycle(&[], "running"), 1, 0, 5),
-            numbers.next(&values, 2, 0, 5),
-            numbers.next(&values, 2, 1, 5),
+            numbers.next(&lifecycle(&[], "running"), 5),
+            numbers.next(&values, 5),
+            numbers.next(&values, 5),
         ]
         .into_iter()
         .map(|identity| (identity.seq, identity.event_id))
         .collect();
-        let expected = [
-            (11, "synth:r1:lc||running"),
-            (12, "r1-1-2.0"),
-            (13, "r1-1-2.1"),
-        ];
+        let expected = [(11, "synth:r1:lc||running"), (12, "r1-1"), (13, "r1-2")];
         assert_eq!(ids, expected.map(|(seq, id)| (seq, id.to_owned())));
         assert_eq!(numbers.count(), 3);
     }
@@ -141,12 +136,12 @@ mod tests {
     fn later_attempt_has_greater_positions_and_other_ids() {
         let mut numbers = RunNumbers::new(RunId::parse("r1").expect("an id"), 1);
         let started = lifecycle(&["tools:1"], "started");
-        let first = numbers.next(&started, 9, 0, 0);
+        let first = numbers.next(&started, 0);
         numbers.begin_attempt(2);
-        let second = numbers.next(&started, 4, 0, 0);
+        let second = numbers.next(&started, 0);
         assert!(second.seq > first.seq + 1_000_000);
         assert_ne!(first.event_id, second.event_id);
-        let root = numbers.next(&lifecycle(&[], "completed"), 5, 0, 0);
+        let root = numbers.next(&lifecycle(&[], "completed"), 0);
         assert_eq!(root.event_id, "synth:r1:lc||completed");
     }
 }

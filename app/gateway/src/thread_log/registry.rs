@@ -9,6 +9,7 @@ use deerflow_domain::thread_log::ThreadLogStore;
 use harness::clock::Clock;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
+use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::runs::RunsFacade;
 use harness::runtime::tasks::{TaskKind, Tasks};
 use parking_lot::Mutex;
@@ -27,6 +28,8 @@ pub struct LogPorts {
     pub runs: Arc<RunsFacade>,
     /// Positions of runs.
     pub positions: Arc<dyn ThreadLogStore>,
+    /// States of threads, for runs whose frames are gone.
+    pub checkpoints: Arc<dyn Checkpointer>,
     /// Clock of the events.
     pub clock: Arc<dyn Clock>,
     /// Spawner of the tasks that fill logs.

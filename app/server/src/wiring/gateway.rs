@@ -49,10 +49,14 @@ pub(super) fn open(
             LogPorts {
                 runs: runs.clone(),
                 positions: stores.thread_log.clone(),
+                checkpoints: stores.checkpoints.clone(),
                 clock: clock.clone(),
                 tasks: context.tasks.clone(),
             },
-            LogLimits::default(),
+            LogLimits {
+                events: context.config.current().runs.max_log_events_per_thread,
+                bytes: context.config.current().runs.max_log_mb_per_thread << 20,
+            },
         ),
         thread_services: ThreadServices {
             threads: stores.of_events.threads.clone(),

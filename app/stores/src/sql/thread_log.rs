@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use deerflow_core::ids::{RunId, ThreadId};
-use deerflow_domain::thread_log::{LoggedRun, ThreadLogStore};
+use deerflow_domain::thread_log::{LoggedEnd, LoggedRun, ThreadLogStore};
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
@@ -49,10 +49,10 @@ impl ThreadLogStore for SqlThreadLog {
         &self,
         thread: &ThreadId,
         run: &RunId,
-        count: u64,
-    ) -> Result<Option<u64>, StoreError> {
+        end: LoggedEnd,
+    ) -> Result<Option<LoggedEnd>, StoreError> {
         let key = (thread.to_string(), run.to_string());
-        self.db.writes().run((key, count), close).await
+        self.db.writes().run((key, end), close).await
     }
 }
 
@@ -80,6 +80,7 @@ fn open<'a>(tx: &'a DatabaseTransaction, key: &'a Key) -> TxFuture<'a, Option<Lo
             run_id: key.1.clone(),
             first_seq: stored(first),
             seq_count: None,
+            ended: None,
         };
         let columns = [
             thread_log_run::Column::ThreadId,
@@ -95,20 +96,24 @@ fn open<'a>(tx: &'a DatabaseTransaction, key: &'a Key) -> TxFuture<'a, Option<Lo
 
 fn close<'a>(
     tx: &'a DatabaseTransaction,
-    (key, count): &'a (Key, u64),
-) -> TxFuture<'a, Option<u64>> {
+    (key, end): &'a (Key, LoggedEnd),
+) -> TxFuture<'a, Option<LoggedEnd>> {
     Box::pin(async move {
         thread_log_run::Entity::update_many()
             .col_expr(
                 thread_log_run::Column::SeqCount,
-                Expr::value(Some(stored(*count))),
+                Expr::value(Some(stored(end.count))),
+            )
+            .col_expr(
+                thread_log_run::Column::Ended,
+                Expr::value(Some(end.status.as_str())),
             )
             .filter(thread_log_run::Column::ThreadId.eq(key.0.as_str()))
             .filter(thread_log_run::Column::RunId.eq(key.1.as_str()))
             .filter(thread_log_run::Column::SeqCount.is_null())
             .exec(tx)
             .await?;
-        Ok(find(tx, key).await?.and_then(|closed| closed.count))
+        Ok(find(tx, key).await?.and_then(|closed| closed.end))
     })
 }
 
@@ -136,6 +141,13 @@ fn range(row: thread_log_run::Model) -> Result<LoggedRun, DbErr> {
     Ok(LoggedRun {
         run_id: RunId::parse(row.run_id.as_str()).map_err(|error| damaged(error.to_string()))?,
         first: number(row.first_seq)?,
-        count: row.seq_count.map(number).transpose()?,
+        end: row
+            .seq_count
+            .map(number)
+            .transpose()?
+            .map(|count| LoggedEnd {
+                count,
+                status: row.ended.clone().unwrap_or_default(),
+            }),
     })
 }

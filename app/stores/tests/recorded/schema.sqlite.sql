@@ -505,6 +505,7 @@ CREATE TABLE thread_log_runs (
     run_id TEXT NOT NULL,
     first_seq BIGINT NOT NULL,
     seq_count BIGINT,
+    ended TEXT,
     PRIMARY KEY (thread_id, run_id)
 );
 CREATE TABLE threads_meta (

@@ -130,6 +130,18 @@ impl RunConverter {
         Ok(())
     }
 
+    /// Returns the last state of a run whose frames are not available.
+    pub(super) fn state(&self, state: Bytes) -> Draft {
+        Draft::of_json(Channel::Values, Namespace::new(), state)
+    }
+
+    /// Returns the last event of a run whose frames are not available.
+    pub(super) fn end_as(&self, status: &str, error: Option<String>) -> Option<Draft> {
+        let known = ["completed", "failed", "interrupted"];
+        let status = known.into_iter().find(|known| *known == status)?;
+        Some(self.lifecycle.ended(status, error))
+    }
+
     /// Converts the end of the stream.
     pub(super) fn end(&mut self, kind: TerminalKind) -> Vec<Draft> {
         let mut events: Vec<Draft> = self.held_state.take().into_iter().collect();

@@ -204,6 +204,7 @@ impl Gateway {
                 LogPorts {
                     runs: runs.clone(),
                     positions: Arc::new(InMemoryThreadLog::default()),
+                    checkpoints: ports.clone(),
                     clock: clock.clone(),
                     tasks: tasks.clone(),
                 },

@@ -14,6 +14,8 @@ pub(crate) struct Model {
     pub(crate) first_seq: i64,
     /// Number of positions; null until the end of the run was read.
     pub(crate) seq_count: Option<i64>,
+    /// Status that the last event reports.
+    pub(crate) ended: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, EnumIter, DeriveRelation)]

@@ -24,6 +24,10 @@ pub struct RunsConfig {
     pub max_messages_per_request: usize,
     /// Maximum number of messages of a thread after a request.
     pub max_messages_per_thread: usize,
+    /// Maximum number of events that the log of a thread holds in memory for its readers.
+    pub max_log_events_per_thread: usize,
+    /// Maximum size of these events, in MiB.
+    pub max_log_mb_per_thread: usize,
 }
 
 impl Default for RunsConfig {
@@ -35,6 +39,8 @@ impl Default for RunsConfig {
             max_enqueued_per_thread: 16,
             max_messages_per_request: 10_000,
             max_messages_per_thread: 100_000,
+            max_log_events_per_thread: 10_000,
+            max_log_mb_per_thread: 32,
         }
     }
 }
@@ -76,6 +82,16 @@ impl RunsConfig {
             "max_messages_per_thread",
             self.max_messages_per_thread as u64,
             1..,
+        );
+        check.within(
+            "max_log_events_per_thread",
+            self.max_log_events_per_thread as u64,
+            1..,
+        );
+        check.within(
+            "max_log_mb_per_thread",
+            self.max_log_mb_per_thread as u64,
+            1..1_048_577,
         );
     }
 }
