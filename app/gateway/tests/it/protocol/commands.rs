@@ -7,9 +7,9 @@ use crate::keys::User;
 use crate::support::{Gateway, saying};
 
 #[tokio::test]
-async fn start_creates_an_ordinary_run_and_its_thread() {
+async fn start_creates_an_ordinary_run() {
     let gateway = Gateway::new();
-    let thread = fresh();
+    let thread = gateway.thread().await;
     let run = start(&gateway, &thread, "say hi").await;
     let ended = gateway.wait_for_status(&thread, &run).await;
     assert_eq!(ended["status"], "success");
@@ -132,7 +132,7 @@ async fn refused_command_is_answered_with_200_and_creates_nothing() {
 #[tokio::test]
 async fn answer_to_unknown_question_starts_no_run() {
     let gateway = Gateway::new();
-    let thread = fresh();
+    let thread = gateway.thread().await;
     let run = start(&gateway, &thread, "say hi").await;
     gateway.wait_for_status(&thread, &run).await;
     let params = json!({ "interrupt_id": "nope", "response": "x" });
@@ -145,7 +145,7 @@ async fn answer_to_unknown_question_starts_no_run() {
 #[tokio::test]
 async fn run_on_busy_thread_follows_its_strategy_at_once() {
     let gateway = Gateway::new();
-    let thread = fresh();
+    let thread = gateway.thread().await;
     let slow = start(&gateway, &thread, "slow").await;
     let reject = |key: &str| {
         let mut params = asking("say hi");
@@ -187,7 +187,8 @@ async fn thread_of_other_user_is_hidden() {
         User::new(&gateway, "ann").await,
         User::new(&gateway, "bob").await,
     );
-    let thread = fresh();
+    let created = ann.send("POST", "/threads", json!({})).await.json();
+    let thread = created["thread_id"].as_str().expect("an id");
     let body = json!({ "id": 1, "method": "run.start", "params": asking("say hi") });
     let path = format!("/threads/{thread}/commands");
     let started = ann.send("POST", &path, body.clone()).await.json();

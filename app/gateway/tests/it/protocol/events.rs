@@ -138,7 +138,7 @@ async fn silent_stream_sends_heartbeats() {
 #[tokio::test]
 async fn deleted_threads_events_are_not_sent_for_a_new_one() {
     let gateway = Gateway::new();
-    let thread = fresh();
+    let thread = gateway.thread().await;
     let stream = open(&gateway, &thread, json!({})).await;
     start(&gateway, &thread, "say old").await;
     let old = read(stream, 1).await;
@@ -159,7 +159,7 @@ async fn deleted_threads_events_are_not_sent_for_a_new_one() {
 #[tokio::test]
 async fn message_ids_equal_those_of_the_state() {
     let gateway = Gateway::new();
-    let thread = fresh();
+    let thread = gateway.thread().await;
     let stream = open(&gateway, &thread, json!({})).await;
     start(&gateway, &thread, "say hi").await;
     let events = read(stream, 1).await;
