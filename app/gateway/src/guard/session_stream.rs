@@ -15,7 +15,7 @@ use harness::runtime::tasks::{TaskKind, Tasks};
 /// Interval of the checks of an open stream's session.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Marks a response whose body has no end and reports nothing, so that nobody reads it further.
+/// Marks a response whose body has no end and reports nothing, so that no task reads it further.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndlessBody;
 

@@ -21,7 +21,7 @@ use super::convert::RunConverter;
 use super::event::Draft;
 use super::log::ThreadLog;
 use super::numbering::RunNumbers;
-use super::registry::LogPorts;
+use super::ports::LogPorts;
 use crate::responses::is_rolled_back;
 
 /// Pause before a failed step is repeated.

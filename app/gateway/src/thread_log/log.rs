@@ -190,6 +190,11 @@ impl ThreadLog {
         }
     }
 
+    /// Reports whether no event is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.state.lock().events.is_empty()
+    }
+
     /// Returns the agents of the newest run.
     pub(super) fn tree(&self) -> Option<TreeNode> {
         self.state.lock().tree.clone()

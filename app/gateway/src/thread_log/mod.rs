@@ -11,12 +11,14 @@ mod filter;
 mod follower;
 mod log;
 mod numbering;
+mod ports;
 mod reader;
 mod registry;
 mod tree;
 
 pub use log::LogLimits;
-pub use registry::{LogPorts, ThreadLogs};
+pub use ports::LogPorts;
+pub use registry::ThreadLogs;
 
 pub(crate) use event::LogEvent;
 pub(crate) use filter::EventSelection;

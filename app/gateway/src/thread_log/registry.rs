@@ -5,36 +5,18 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use deerflow_domain::thread_log::ThreadLogStore;
-use harness::clock::Clock;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
-use harness::runtime::checkpoint::Checkpointer;
-use harness::runtime::runs::RunsFacade;
-use harness::runtime::tasks::{TaskKind, Tasks};
+use harness::runtime::tasks::TaskKind;
 use parking_lot::Mutex;
 
 use super::follower::Follower;
 use super::log::{LogLimits, ThreadLog};
+use super::ports::LogPorts;
 use super::reader::LogReader;
 
 /// Time for which a log without readers is held, for a client that reconnects.
 const LINGER: Duration = Duration::from_secs(15);
-
-/// Ports of the logs.
-#[derive(Debug, Clone)]
-pub struct LogPorts {
-    /// Runs whose frames are converted.
-    pub runs: Arc<RunsFacade>,
-    /// Positions of runs.
-    pub positions: Arc<dyn ThreadLogStore>,
-    /// States of threads, for runs whose frames are gone.
-    pub checkpoints: Arc<dyn Checkpointer>,
-    /// Clock of the events.
-    pub clock: Arc<dyn Clock>,
-    /// Spawner of the tasks that fill logs.
-    pub tasks: Tasks,
-}
 
 /// Logs by thread and user. A user does not see the runs of others, so a log belongs to one user.
 #[derive(Debug)]
@@ -112,8 +94,14 @@ async fn abandoned(log: Arc<ThreadLog>, key: &LogKey, logs: &Weak<ThreadLogs>) {
         if readers.wait_for(|readers| *readers == 0).await.is_err() {
             return;
         }
+        // There is nothing to hold for a thread without runs.
+        let linger = if log.is_empty() {
+            Duration::ZERO
+        } else {
+            LINGER
+        };
         let returned = readers.wait_for(|readers| *readers > 0);
-        if tokio::time::timeout(LINGER, returned).await.is_ok() {
+        if tokio::time::timeout(linger, returned).await.is_ok() {
             continue;
         }
         let is_removed = logs

@@ -76,7 +76,7 @@ fn read_answers(params: &mut Map<String, Value>) -> Result<Map<String, Value>, C
             return Err(CommandError::invalid("a question has two answers"));
         }
         if is_single {
-            // The other fields of a command without `responses` are beside its answer.
+            // The other fields of a command without `responses` are next to its answer.
             params.extend(answer);
         }
     }

@@ -89,7 +89,7 @@ fn parallel_calls_overlap_and_end_with_their_arguments() {
         ("messages", fragment(json!({ "tool_call_chunks": [chunk] })))
     };
     let frames = [
-        ("messages", fragment(json!({ "content": "I look." }))),
+        ("messages", fragment(json!({ "content": "I check." }))),
         call(0, Some("c1"), Some("bash"), ""),
         call(0, None, None, "{\"command\""),
         call(1, Some("c2"), Some("read"), ""),

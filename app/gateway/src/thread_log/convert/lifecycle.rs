@@ -54,24 +54,24 @@ impl Lifecycle {
     }
 
     /// Reports the end of the agent at `namespace` and of those inside of it, if they are open.
-    pub(super) fn leave(
+    pub(super) fn close(
         &mut self,
         namespace: &Namespace,
         status: &'static str,
         events: &mut Vec<Draft>,
     ) {
-        let (left, open) = std::mem::take(&mut self.open)
+        let (ended, open) = std::mem::take(&mut self.open)
             .into_iter()
             .partition::<Vec<_>, _>(|(open, _)| open.starts_with(namespace));
         self.open = open;
-        for (namespace, graph) in left.into_iter().rev() {
+        for (namespace, graph) in ended.into_iter().rev() {
             events.push(change(namespace, status, &graph, None, None));
         }
     }
 
     /// Reports the end of all nested agents, innermost first.
-    pub(super) fn leave_all(&mut self, status: &'static str, events: &mut Vec<Draft>) {
-        self.leave(&Namespace::new(), status, events);
+    pub(super) fn close_all(&mut self, status: &'static str, events: &mut Vec<Draft>) {
+        self.close(&Namespace::new(), status, events);
     }
 }
 

@@ -122,7 +122,7 @@ impl RunConverter {
                 self.lifecycle.enter(&namespace, &self.calls, events);
                 let ended = self.calls.frame(&data, &namespace, events)?;
                 if let Some((inner, end)) = ended {
-                    self.lifecycle.leave(&inner, end, events);
+                    self.lifecycle.close(&inner, end, events);
                 }
             }
             _ => {}
@@ -151,7 +151,7 @@ impl RunConverter {
             TerminalKind::End if self.is_interrupted => ("interrupted", "interrupted"),
             TerminalKind::End => ("completed", "completed"),
         };
-        self.lifecycle.leave_all(nested, &mut events);
+        self.lifecycle.close_all(nested, &mut events);
         events.push(self.lifecycle.ended(status, self.error.take()));
         events
     }
