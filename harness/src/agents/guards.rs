@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::{
-    AppConfig, GuardrailsConfig, LoopDetectionConfig, ReadBeforeWriteConfig,
+    AppConfig, GuardrailsConfig, LoopDetectionConfig, NameRule, ReadBeforeWriteConfig,
     SafetyFinishReasonConfig, SubagentsConfig, TokenBudgetConfig, TokenUsageConfig,
     ToolOutputConfig,
 };
@@ -38,6 +38,8 @@ pub struct Guards {
     pub token_usage: TokenUsageConfig,
     /// Limit for long tool results.
     pub tool_output: ToolOutputConfig,
+    /// Tools that the agent and its subagents may have.
+    pub tool_rule: NameRule,
 }
 
 impl From<&AppConfig> for Guards {
@@ -52,6 +54,7 @@ impl From<&AppConfig> for Guards {
             token_budget: config.token_budget.clone(),
             token_usage: config.token_usage.clone(),
             tool_output: config.tool_output.clone(),
+            tool_rule: NameRule::default(),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::config::dotted;
 
 use super::document::{Content, Node};
-use super::error::{Origin, Problem, Warning};
+use super::error::{Origin, Warning};
 use super::inert_values::InertValues::{self, Default, Empty, Matching, Off};
-use super::inert_values::{is_local_storage, is_off};
+use super::inert_values::is_local_storage;
 
 /// Configuration key without effect. Null and the values in `values` need no warning; any other
 /// value produces the warning `message`. In `key`, `*` stands for each element of a list and each
@@ -334,23 +334,4 @@ pub(super) fn warnings(root: &Node, path: &Path) -> Vec<Warning> {
         });
     }
     warnings
-}
-
-/// Returns errors for settings that promise protection which does not exist, so that the server
-/// does not start with them.
-pub(super) fn refusals(root: &Node, path: &Path) -> Vec<Problem> {
-    let (node, whole) = root.follow(&["authorization", "enabled"]);
-    let is_requested = whole && !is_off(&node.to_json());
-    let message = "is true, but roles are not enforced here: every user could use every tool and model. Set it to false, \
-                   and see `guardrails` for rules about tools"
-        .to_owned();
-    let problem = || Problem {
-        origin: Origin::File {
-            path: path.to_owned(),
-            place: node.place,
-        },
-        key: "authorization.enabled".to_owned(),
-        message,
-    };
-    is_requested.then(problem).into_iter().collect()
 }

@@ -300,7 +300,7 @@ static SECTIONS: &[KeySection] = &[
     ),
     closed(
         "retention",
-        "dead_letter_days run_event_days checkpoints_per_thread checkpoint_days sweep_interval_minutes",
+        "dead_letter_days run_event_days checkpoints_per_thread checkpoint_days audit_days sweep_interval_minutes",
     ),
     closed(
         "run_ownership",

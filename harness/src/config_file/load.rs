@@ -105,12 +105,7 @@ pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loade
     let compared = unknown_keys::compare(&root, path);
     drop_null_sections(&mut root);
     let unset = variables::resolve(&mut root, path, environment);
-    let problems = [
-        compared.problems,
-        unset.problems,
-        ineffective_settings::refusals(&root, path),
-    ]
-    .concat();
+    let problems = [compared.problems, unset.problems].concat();
     if !problems.is_empty() {
         return Err(ConfigError::Invalid(problems));
     }

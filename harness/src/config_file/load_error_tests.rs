@@ -29,15 +29,35 @@ fn empty_file_error_names_the_file() {
 }
 
 #[test]
-fn authorization_is_rejected_as_not_enforced() {
-    let text = "authorization:\n  enabled: true\n";
-    assert!(
-        refusal(text).starts_with(
-            "config.yaml:2:12: `authorization.enabled` is true, but roles are not enforced"
+fn rules_of_roles_are_rejected_with_their_place() {
+    let section = |rules: &str| {
+        format!(
+            "authorization:\n  enabled: true\n  provider:\n    use: deerflow.authz.rbac:RbacAuthorizationProvider\n    config:\n      roles:\n        user:\n{rules}"
+        )
+    };
+    for (text, expected) in [
+        (
+            "authorization:\n  enabled: true\n  provider:\n    use: company.policy:Provider\n"
+                .to_owned(),
+            "config.yaml:4:10: `authorization.provider.use` is \"company.policy:Provider\", allowed: deerflow.authz.rbac:RbacAuthorizationProvider",
         ),
-        "{}",
-        refusal(text)
+        (
+            section("          tools: {allow: null}\n"),
+            "config.yaml:8:26: `authorization.provider.config.roles.user.tools.allow` is null, allowed: a list",
+        ),
+        (
+            section("          tool: {allow: []}\n"),
+            "config.yaml:8:17: `authorization.provider.config.roles.user.tool` is an unknown section, allowed: tools",
+        ),
+    ] {
+        let refused = refusal(&text);
+        assert!(refused.starts_with(expected), "{refused}");
+    }
+    let valid = section(
+        "          tools: {allow: [ls], deny: [bash]}\n          sandbox: {allow: false}\n",
     );
+    assert!(load_with(&valid, &[]).is_ok());
+    assert!(load_with("authorization: {enabled: false, provider: null}\n", &[]).is_ok());
 }
 
 #[test]

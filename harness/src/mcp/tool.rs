@@ -40,6 +40,10 @@ impl DynTool for McpTool {
         true
     }
 
+    fn server(&self) -> Option<&str> {
+        Some(&self.server.spec.name)
+    }
+
     fn call<'a>(
         &'a self,
         args: Map<String, Value>,

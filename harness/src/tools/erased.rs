@@ -63,6 +63,10 @@ pub trait DynTool: Send + Sync + 'static {
     fn is_foreign(&self) -> bool {
         false
     }
+    /// Name of the MCP server that the tool belongs to.
+    fn server(&self) -> Option<&str> {
+        None
+    }
     /// Parses the arguments and calls the tool. Invalid arguments are an error for the model that
     /// names the field.
     fn call<'a>(

@@ -52,11 +52,9 @@ impl LeadAgents {
         live: &ToolSet,
     ) -> Result<Built, UnknownAssistant> {
         let spec = &self.spec;
-        if let Some(name) = options
-            .model
-            .as_deref()
-            .filter(|name| spec.models.entry(name).is_none())
-        {
+        let requested = options.model.as_deref();
+        let requested = requested.filter(|name| !spec.forbidden_models.iter().any(|no| no == name));
+        if let Some(name) = requested.filter(|name| spec.models.entry(name).is_none()) {
             return Err(UnknownAssistant::UnknownModel(name.to_owned()));
         }
         let custom_model = persona.agent.model.as_deref().filter(|name| {
@@ -68,7 +66,7 @@ impl LeadAgents {
         });
         let model = spec
             .models
-            .get_or_default(options.model.as_deref().or(custom_model))
+            .get_or_default(requested.or(custom_model))
             .map_err(|error| UnknownAssistant::Unusable {
                 name: LEAD_AGENT.to_owned(),
                 reason: error.to_string(),
@@ -83,9 +81,11 @@ impl LeadAgents {
             approval: options.tools.approval,
             ..spec.guards.clone()
         };
+        let rule = &spec.guards.tool_rule;
         let shared = self.shared_tools(persona, &options.tools);
-        let live = &live.filtered(|tool| options.tools.allows(tool, None));
+        let live = &live.filtered(|tool| options.tools.allows(tool, None) && rule.allows(tool));
         let pool = self.pool(options, &name, &shared, live, skills, &guards);
+        let pool = pool.filter(|_| rule.allows(TASK));
         let delegation = pool
             .as_ref()
             .zip(options.tasks)
@@ -106,6 +106,7 @@ impl LeadAgents {
         );
         tools.retain(|tool| options.tools.allows(tool, self.group_of(tool)));
         add_dynamic(&mut tools, live, &spec.tool_search, |_| true);
+        tools.retain(|tool| rule.allows(tool));
         let skills_section = skills.section(spec.defers_skills);
         let facts = PromptFacts {
             name: persona
@@ -183,6 +184,7 @@ impl LeadAgents {
     fn shared_tools(&self, persona: &Persona, restriction: &ToolRestriction) -> ToolRegistry {
         let mut tools = self.spec.tools.clone();
         tools.retain(|tool| restriction.allows(tool, self.group_of(tool)));
+        tools.retain(|tool| self.spec.guards.tool_rule.allows(tool));
         if let Some(allowed) = &persona.agent.tool_groups {
             tools.retain(|tool| {
                 self.spec

@@ -4,7 +4,6 @@ use super::options::LeadOptions;
 use super::persona::Persona;
 use super::spec::LeadAgentSpec;
 use crate::agents::agent_skills::AgentSkills;
-use crate::skills::SkillChoice;
 
 /// Skill for creating agents.
 const BOOTSTRAP: &str = "bootstrap";
@@ -19,7 +18,7 @@ pub(super) async fn skills_of(
         return AgentSkills::default();
     };
     let choice = match &persona.agent.skills {
-        _ if options.bootstrap => SkillChoice::Only(vec![BOOTSTRAP.to_owned()]),
+        _ if options.bootstrap => spec.skill_choice.among(Some(&[BOOTSTRAP.to_owned()])),
         names => spec.skill_choice.among(names.as_deref()),
     };
     AgentSkills::load(skills, choice).await

@@ -20,6 +20,8 @@ pub struct LeadAgentSpec {
     pub display_name: String,
     /// Model catalog; the first entry is the default.
     pub models: Arc<ModelCatalog>,
+    /// Configured models that the agents may not use: a run that names one gets the default.
+    pub forbidden_models: Vec<String>,
     /// Retry policy of model calls.
     pub retry: RetryPolicy,
     /// Circuit breakers of the models.
@@ -61,6 +63,7 @@ impl LeadAgentSpec {
         Self {
             display_name: "DeerFlow".to_owned(),
             models,
+            forbidden_models: Vec::new(),
             retry: RetryPolicy::default(),
             breakers: Arc::default(),
             tools: ToolRegistry::new(),

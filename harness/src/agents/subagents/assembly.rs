@@ -151,6 +151,7 @@ impl SubagentPoolSpec<'_> {
         add_dynamic(&mut tools, self.live, self.tool_search, |tool| {
             kind.may_use(tool)
         });
+        tools.retain(|tool| self.guards.tool_rule.allows(tool));
         tools
     }
 

@@ -10,6 +10,7 @@
 
 mod acp_agents;
 mod auth;
+mod authorization;
 mod check;
 mod checkpointer;
 mod database;
@@ -53,6 +54,10 @@ use serde_json::Value;
 
 pub use acp_agents::AcpAgentConfig;
 pub use auth::{AuthConfig, LocalAuthConfig};
+pub use authorization::{
+    AccessRules, AuthorizationConfig, AuthorizationProviderConfig, COMMANDS, NameRule,
+    RBAC_PROVIDER, RoleRules,
+};
 use check::Checker;
 pub use check::{Violation, dotted};
 pub use checkpointer::{CheckpointerConfig, ThreadTtlConfig};
@@ -187,6 +192,8 @@ pub struct AppConfig {
     pub retention: RetentionConfig,
     /// Sign-in of users.
     pub auth: AuthConfig,
+    /// Authorization of users by their roles.
+    pub authorization: AuthorizationConfig,
     /// Location and presentation of skills.
     pub skills: SkillsConfig,
     /// Overrides of the extensions file.
@@ -239,6 +246,7 @@ impl Default for AppConfig {
             stream_bridge: StreamBridgeConfig::default(),
             webhooks: WebhooksConfig::default(),
             auth: AuthConfig::default(),
+            authorization: AuthorizationConfig::default(),
             skills: SkillsConfig::default(),
             extensions: OpenKeys::default(),
             testing: TestingConfig::default(),
@@ -291,6 +299,7 @@ impl AppConfig {
         });
         check.under("flows", |check| self.flows.check(check));
         check.under("guardrails", |check| self.guardrails.check(check));
+        check.under("authorization", |check| self.authorization.check(check));
         check.under("runs", |check| self.runs.check(check));
         check.under("retention", |check| {
             self.retention.check(self.run_events.backend, check)

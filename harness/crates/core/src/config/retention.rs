@@ -23,6 +23,8 @@ pub struct RetentionConfig {
     pub checkpoints_per_thread: Option<u64>,
     /// Retention of the other checkpoints, in days.
     pub checkpoint_days: Option<u64>,
+    /// Retention of the audit log, in days.
+    pub audit_days: u64,
     /// Interval between sweeps, in minutes.
     pub sweep_interval_minutes: u64,
 }
@@ -34,6 +36,7 @@ impl Default for RetentionConfig {
             run_event_days: None,
             checkpoints_per_thread: None,
             checkpoint_days: None,
+            audit_days: 180,
             sweep_interval_minutes: 10,
         }
     }
@@ -67,6 +70,7 @@ impl RetentionConfig {
             1..=1_000_000,
         );
         check.within_if_set("checkpoint_days", self.checkpoint_days, 1..=MAX_DAYS);
+        check.within("audit_days", self.audit_days, 1..=MAX_DAYS);
         check.within(
             "sweep_interval_minutes",
             self.sweep_interval_minutes,

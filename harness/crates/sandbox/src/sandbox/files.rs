@@ -13,7 +13,7 @@ use super::path_locks::PathLocks;
 use super::removal::{self, OrphanedThread};
 use super::safe_fs::Resolver;
 use super::skill_mounts::SkillMountSource;
-use super::thread_dirs::ThreadDirs;
+use super::thread_dirs::{ThreadDirs, UserDirName};
 use super::virtual_paths::{PathError, VirtualPath};
 use deerflow_core::fair_limiter::FairLimiter;
 use deerflow_core::ids::ThreadId;
@@ -152,6 +152,17 @@ impl FileHome {
     pub async fn sweep(&self) -> Result<Vec<OrphanedThread>, FileFailure> {
         let (home, resolver) = (self.home.clone(), self.resolver);
         run_blocking(move || removal::sweep(&home, resolver)).await
+    }
+
+    /// Removes the folder of a user with the files of all threads, agents and skills. Returns
+    /// `false` if there was none. A repetition removes what an interrupted call did not.
+    ///
+    /// # Errors
+    /// As [`ThreadDirs::remove`].
+    pub async fn delete_user(&self, user_id: &str) -> Result<bool, FileFailure> {
+        let (home, resolver) = (self.home.clone(), self.resolver);
+        let name = UserDirName::from_user_id(user_id);
+        run_blocking(move || removal::remove_user(&home, resolver, &name)).await
     }
 
     /// Removes the remaining files of an orphaned thread.

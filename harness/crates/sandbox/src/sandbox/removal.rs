@@ -15,7 +15,7 @@ use super::copy::{self, COPY_PREFIX};
 use super::file_error::FileFailure;
 use super::remove_tree::remove_tree;
 use super::safe_fs::{Entry, NEW_FILE, NodeKind, Resolver, SafeDir};
-use super::thread_dirs::ThreadDirs;
+use super::thread_dirs::{ThreadDirs, UserDirName};
 use super::virtual_paths::RelativePath;
 use deerflow_core::ids::ThreadId;
 
@@ -169,6 +169,22 @@ pub(super) fn sweep(
         }
     }
     Ok(orphans)
+}
+
+/// Removes the folder of a user. Returns `false` if there was none. May block on the disk.
+///
+/// # Errors
+/// See [`remove_tree`].
+pub(super) fn remove_user(
+    home: &Arc<Path>,
+    resolver: Resolver,
+    user: &UserDirName,
+) -> Result<bool, FileFailure> {
+    let path = RelativePath::of_plain_names(&["users", user.as_str()]);
+    match SafeDir::open_trusted(home, resolver) {
+        Err(FileFailure::NotFound) => Ok(false),
+        opened => remove_tree(&opened?, &path),
+    }
 }
 
 /// Removes the trash folders of one user and returns the threads that have a removal marker.

@@ -1,5 +1,6 @@
 //! A skill, and the selection of skills for an agent.
 
+use deerflow_core::config::NameRule;
 use serde::{Deserialize, Serialize};
 
 use super::frontmatter::Frontmatter;
@@ -77,6 +78,8 @@ pub enum SkillChoice {
     All,
     /// The enabled skills with these names.
     Only(Vec<String>),
+    /// The enabled skills that a rule allows.
+    By(NameRule),
 }
 
 impl SkillChoice {
@@ -85,6 +88,7 @@ impl SkillChoice {
         match self {
             Self::All => true,
             Self::Only(names) => names.iter().any(|known| known == name),
+            Self::By(rule) => rule.allows(name),
         }
     }
 
