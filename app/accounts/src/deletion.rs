@@ -1,6 +1,7 @@
 //! Deletion of an account with the rows and files of its user.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use deerflow_domain::accounts::{
     AccountChange, AccountError, AccountStores, AuditAction, DeletedData, NewAuditEntry,
@@ -9,7 +10,14 @@ use deerflow_domain::accounts::{
 use harness::clock::Clock;
 use harness::runtime::runs::store::StoreError;
 
-use crate::session_cache::SessionCache;
+use crate::operator::Operator;
+use crate::session_cache::{MAX_AGE, SessionCache};
+
+/// Time after which the disabled account holds on every node, and the requests that began before
+/// have written what they write.
+const SETTLING_TIME: Duration = MAX_AGE.saturating_mul(2);
+/// Maximum number of passes over all data.
+const MAX_PASSES: usize = 5;
 
 /// Reason why an account was not deleted completely.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +40,8 @@ pub struct AccountDeletion {
 }
 
 impl AccountDeletion {
-    /// Creates the operation. `data` has one entry per kind of rows or files.
+    /// Creates the operation. `data` has one entry per kind of rows or files, in the order of their
+    /// deletion: what creates other data comes first.
     pub fn new(
         stores: AccountStores,
         cache: Arc<SessionCache>,
@@ -50,96 +59,67 @@ impl AccountDeletion {
     /// Deletes an account and everything of its user; returns the numbers of deleted rows and files.
     ///
     /// The account is disabled first, so that nothing new is created meanwhile, and its row is
-    /// deleted last, so that an interrupted deletion can be repeated. `entry` describes actor and
-    /// client.
+    /// deleted last, so that an interrupted deletion can be repeated.
     pub async fn delete(
         &self,
         id: &str,
-        entry: NewAuditEntry,
+        operator: &Operator,
     ) -> Result<Vec<DeletedData>, DeletionError> {
-        let disabled = AccountChange {
-            disabled: Some(true),
-            ..AccountChange::default()
-        };
-        let started = NewAuditEntry {
-            action: AuditAction::AccountDisabled,
-            object: Some(id.to_owned()),
-            ..entry.clone()
-        };
-        let (sessions, now) = (SessionsAfter::EndAll, self.clock.now());
+        self.disable(id, operator).await?;
+        tokio::time::sleep(SETTLING_TIME).await;
+        let deleted = self.delete_data(id).await?;
+        let ended = NewAuditEntry::new(AuditAction::AccountDeleted, self.clock.now()).on(id);
         let accounts = &self.stores.accounts;
-        accounts
-            .change(id, disabled, sessions, vec![started], now)
-            .await?;
+        accounts.delete(id, operator.sign(ended)).await?;
         self.cache.forget_user(id);
-        let mut deleted = Vec::new();
-        for data in &self.data {
-            let data = data.delete_all(id).await;
-            deleted.push(data.map_err(DeletionError::Incomplete)?);
-        }
-        let ended = NewAuditEntry {
-            action: AuditAction::AccountDeleted,
-            object: Some(id.to_owned()),
-            ..entry
-        };
-        accounts.delete(id, ended).await?;
         Ok(deleted)
+    }
+
+    async fn disable(&self, id: &str, operator: &Operator) -> Result<(), AccountError> {
+        let now = self.clock.now();
+        let accounts = &self.stores.accounts;
+        let account = accounts.find(id).await?.ok_or(AccountError::NotFound)?;
+        if account.is_enabled() {
+            let disabled = AccountChange {
+                disabled: Some(true),
+                ..AccountChange::default()
+            };
+            let started = NewAuditEntry::new(AuditAction::AccountDisabled, now).on(id);
+            let (sessions, entries) = (SessionsAfter::EndAll, vec![operator.sign(started)]);
+            accounts
+                .change(id, disabled, sessions, entries, now)
+                .await?;
+        }
+        self.cache.forget_user(id);
+        Ok(())
+    }
+
+    /// Deletes all data until a pass finds nothing: a run that was ending may have written after
+    /// the deletion of its kind of data.
+    async fn delete_data(&self, id: &str) -> Result<Vec<DeletedData>, DeletionError> {
+        let mut deleted: Vec<DeletedData> = Vec::new();
+        for _ in 0..MAX_PASSES {
+            let mut found = 0;
+            for data in &self.data {
+                let data = data.delete_all(id).await;
+                let data = data.map_err(DeletionError::Incomplete)?;
+                found += data.count;
+                match deleted.iter_mut().find(|known| known.kind == data.kind) {
+                    Some(known) => known.count += data.count,
+                    None => deleted.push(data),
+                }
+            }
+            if found == 0 {
+                return Ok(deleted);
+            }
+        }
+        let text = "data of the user is still being written";
+        Err(DeletionError::Incomplete(StoreError::Unavailable(
+            text.to_owned(),
+        )))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use async_trait::async_trait;
-    use deerflow_domain::accounts::InMemoryAccounts;
-    use deerflow_domain::testkit::accounts::account;
-    use harness::clock::ManualClock;
-    use harness::testkit::at;
-    use parking_lot::Mutex;
-
-    use super::*;
-
-    /// Data whose first deletions fail.
-    #[derive(Debug)]
-    struct Flaky(Mutex<u32>);
-
-    #[async_trait]
-    impl UserData for Flaky {
-        async fn delete_all(&self, user: &str) -> Result<DeletedData, StoreError> {
-            assert_eq!(user, "ann");
-            let mut failures = self.0.lock();
-            if *failures > 0 {
-                *failures -= 1;
-                return Err(StoreError::Failed("injected".to_owned()));
-            }
-            Ok(DeletedData {
-                kind: "threads".to_owned(),
-                count: 3,
-            })
-        }
-    }
-
-    #[tokio::test]
-    async fn interrupted_deletion_leaves_disabled_account_to_repeat() {
-        let stores = Arc::new(InMemoryAccounts::default()).stores();
-        let entry = NewAuditEntry::new(AuditAction::AccountDeleted, at(0));
-        let ann = account("ann", "ann@example.org");
-        stores
-            .accounts
-            .import(vec![ann], entry.clone())
-            .await
-            .unwrap();
-        let clock: Arc<dyn Clock> = Arc::new(ManualClock::starting_at(at(0)));
-        let cache = Arc::new(SessionCache::new(stores.sessions.clone(), clock.clone()));
-        let data: Vec<Arc<dyn UserData>> = vec![Arc::new(Flaky(Mutex::new(1)))];
-        let deletion = AccountDeletion::new(stores.clone(), cache, data, clock);
-        let delete = async || deletion.delete("ann", entry.clone()).await;
-        assert!(matches!(delete().await, Err(DeletionError::Incomplete(_))));
-        let left = stores.accounts.find("ann").await.unwrap().unwrap();
-        assert!(!left.is_enabled());
-        let deleted = delete().await.unwrap();
-        assert_eq!((deleted[0].kind.as_str(), deleted[0].count), ("threads", 3));
-        assert_eq!(stores.accounts.find("ann").await, Ok(None));
-        let absent = Err(DeletionError::Refused(AccountError::NotFound));
-        assert_eq!(delete().await, absent);
-    }
-}
+#[path = "deletion_tests.rs"]
+mod tests;

@@ -8,21 +8,25 @@ mod client;
 mod deletion;
 mod import;
 pub mod oidc;
+mod operator;
 pub mod password;
 mod secret;
 mod session_cache;
 mod sign_in;
 mod signing;
 mod token;
+mod user_runs;
 
 pub use client::Client;
 pub use deletion::{AccountDeletion, DeletionError};
 pub use import::{ImportPlan, RejectedUser, plan_import};
+pub use operator::Operator;
 pub use secret::{SECRET_FILE, SecretError, SigningSecret};
 pub use session_cache::{MAX_AGE, SessionCache, SessionUse, TokenError};
 pub use sign_in::{
-    Credentials, PasswordChange, ProviderAttempt, ProviderRefusal, SignIn, SignInError,
-    SignInParts, SignedIn,
+    CreatedUser, Credentials, NewUser, PasswordChange, ProviderAttempt, ProviderRefusal, SignIn,
+    SignInError, SignInParts, SignedIn, UserChange,
 };
 pub use signing::{InvalidSignature, Signer};
 pub use token::SessionToken;
+pub use user_runs::{RunControl, StoredRuns, UserRuns};

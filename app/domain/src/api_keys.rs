@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::accounts::NewAuditEntry;
+use crate::accounts::{AuditAction, NewAuditEntry};
 
 pub use in_memory::InMemoryApiKeyStore;
 
@@ -110,8 +110,13 @@ pub enum KeyCreation {
 /// an account revokes its keys.
 #[async_trait]
 pub trait ApiKeyStore: Send + Sync + std::fmt::Debug {
-    /// Stores a new key.
-    async fn create(&self, key: ApiKey, hash: KeyHash) -> Result<(), StoreError>;
+    /// Stores a new key, and writes the entry in the same transaction.
+    async fn create(
+        &self,
+        key: ApiKey,
+        hash: KeyHash,
+        entry: NewAuditEntry,
+    ) -> Result<(), StoreError>;
     /// Stores a key that its user makes: an enabled account has to exist, and it has fewer than
     /// `maximum` live keys at `at`, revoked and expired ones not counted. Writes the entry in the
     /// same transaction.
@@ -123,12 +128,14 @@ pub trait ApiKeyStore: Send + Sync + std::fmt::Debug {
         entry: NewAuditEntry,
     ) -> Result<KeyCreation, StoreError>;
     /// Returns a key with its hash, unless the account of its user is disabled. A
-    /// user without an account is a program's, and its keys are found.
+    /// user without an account is a program's, and its keys are found. A key of an account that is
+    /// no administrator has no rights of one.
     async fn find(&self, key_id: &str) -> Result<Option<(ApiKey, KeyHash)>, StoreError>;
     /// Returns all keys, or those of one user, in order of creation.
     async fn list(&self, user: Option<&str>) -> Result<Vec<ApiKey>, StoreError>;
-    /// Revokes a key. Returns `false` if it does not exist; an earlier revocation keeps its time.
-    async fn revoke(&self, key_id: &str, at: DateTime<Utc>) -> Result<bool, StoreError>;
+    /// Revokes a key and writes the entry. Returns `false`, without an entry, if it does not exist;
+    /// an earlier revocation keeps its time.
+    async fn revoke(&self, key_id: &str, entry: NewAuditEntry) -> Result<bool, StoreError>;
     /// Revokes a live key of a user and writes the entry; `false`, without an entry, if the user has
     /// no such key.
     async fn revoke_own(
@@ -193,7 +200,7 @@ pub fn new_key(
     (stored, new)
 }
 
-/// Creates a key for `user` and stores its hash.
+/// Creates a key for `user` on behalf of an operator, and stores its hash.
 pub async fn issue(
     store: &dyn ApiKeyStore,
     user: &str,
@@ -203,7 +210,8 @@ pub async fn issue(
     at: DateTime<Utc>,
 ) -> Result<(ApiKey, SecretString), StoreError> {
     let (stored, NewKey { key, hash, .. }) = new_key(user, rights, name, expires_at, at);
-    store.create(stored.clone(), hash).await?;
+    let entry = NewAuditEntry::new(AuditAction::KeyCreated, at).on(&*stored.key_id);
+    store.create(stored.clone(), hash, entry).await?;
     Ok((stored, key))
 }
 
@@ -254,7 +262,8 @@ mod tests {
         ] {
             assert_eq!(user(wrong, 1).await, None, "{wrong}");
         }
-        assert_eq!(store.revoke(&stored.key_id, at(2)).await, Ok(true));
+        let entry = NewAuditEntry::new(AuditAction::KeyRevoked, at(2));
+        assert_eq!(store.revoke(&stored.key_id, entry).await, Ok(true));
         assert_eq!(user(&key, 3).await, None);
     }
 

@@ -1,5 +1,6 @@
 //! Deletion of expired data: idempotency keys, dead letters, events of finished streams, unused
-//! contents of flows, and, if configured, the journal of old runs and old checkpoints.
+//! contents of flows, ended sessions, attempts to sign in, old audit entries, and, if configured, the
+//! journal of old runs and old checkpoints.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use deerflow_core::ids::ThreadId;
 use deerflow_runtime::checkpoint::{CheckpointError, Checkpointer, HistoryRetention};
 use deerflow_runtime::runs::store::{RequestStore, StoreError, WebhookOutbox};
 
+use crate::accounts::AccountStores;
 use crate::flows::FlowStore;
 
 /// Retention times of data that has no other end of life.
@@ -24,6 +26,8 @@ pub struct Retention {
     pub run_events: Option<TimeDelta>,
     /// Checkpoints of threads; unlimited if absent.
     pub histories: Option<HistoryRule>,
+    /// Entries of the audit log.
+    pub audit: TimeDelta,
 }
 
 /// Rule that selects the checkpoints to retain per thread. The newest is always retained, and so is
@@ -103,6 +107,10 @@ pub struct SweepReport {
     pub checkpoints: usize,
     /// Contents of flows that nothing refers to.
     pub flow_contents: usize,
+    /// Ended sessions, and attempts and addresses of sign-in.
+    pub sign_ins: u64,
+    /// Entries of the audit log.
+    pub audit_entries: u64,
 }
 
 /// Storage operations of maintenance.
@@ -160,6 +168,8 @@ const WRITE_DELAY_MARGIN: TimeDelta = TimeDelta::minutes(2);
 /// Period for which a content of a flow stays after its last version is gone: a run that has read it
 /// may not have pinned it yet.
 const UNUSED_CONTENT_PERIOD: TimeDelta = TimeDelta::days(1);
+/// Period for which an address from which an account signed in is exempt from limits.
+const KNOWN_ADDRESS_PERIOD: TimeDelta = TimeDelta::days(180);
 /// Pause between steps, to let other writers proceed.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -176,6 +186,8 @@ pub struct Maintenance {
     pub checkpoints: Arc<dyn Checkpointer>,
     /// Contents of flows.
     pub flows: Arc<dyn FlowStore>,
+    /// Sessions, attempts to sign in, and the audit log.
+    pub accounts: AccountStores,
     /// Clock that decides what has expired.
     pub clock: Arc<dyn Clock>,
     /// Id of this process.
@@ -188,6 +200,7 @@ impl Maintenance {
     pub async fn sweep(&self, rules: Retention) -> Result<Option<SweepReport>, StoreError> {
         let now = self.clock.now();
         let mut report = SweepReport::default();
+        let mut is_first_step = true;
         loop {
             // Renewed at each step: a sweep may take long, and the duty moves to another process if
             // this one hangs.
@@ -197,6 +210,9 @@ impl Maintenance {
                 .await?
             {
                 return Ok((report != SweepReport::default()).then_some(report));
+            }
+            if std::mem::take(&mut is_first_step) {
+                self.purge_accounts(now, rules.audit, &mut report).await?;
             }
             let requests = self.requests.sweep(now, BATCH).await?;
             let dead_letters = self
@@ -242,6 +258,21 @@ impl Maintenance {
 }
 
 impl Maintenance {
+    /// Deletes what is left of sign-ins, and old audit entries.
+    async fn purge_accounts(
+        &self,
+        now: DateTime<Utc>,
+        audit: TimeDelta,
+        report: &mut SweepReport,
+    ) -> Result<(), StoreError> {
+        let accounts = &self.accounts;
+        report.sign_ins += accounts.sessions.purge(now).await?;
+        let known = before(now, KNOWN_ADDRESS_PERIOD);
+        report.sign_ins += accounts.limits.purge(now, known).await?;
+        report.audit_entries += accounts.audit.purge(before(now, audit)).await?;
+        Ok(())
+    }
+
     /// Makes one step of a pass, and reports whether the pass is complete.
     async fn advance_walk(&self, walk: &Walk, report: &mut usize) -> Result<bool, StoreError> {
         let threads = self

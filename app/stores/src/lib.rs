@@ -41,5 +41,6 @@ pub use sql::streams::SqlStreamLog;
 pub use sql::thread_log::SqlThreadLog;
 pub use sql::threads::SqlThreadStore;
 pub use sql::usage::SqlUsageStore;
+pub use sql::user_rows::SqlUserRows;
 pub use sql::webhooks::SqlWebhookOutbox;
 pub use upkeep::{BackedUp, Integrity, Restored, UpkeepError, Vacuumed};

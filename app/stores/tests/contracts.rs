@@ -11,8 +11,9 @@ use deerflow_domain::testkit::ThreadStores;
 use deerflow_runtime::testkit::Keep;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SessionLockTimeouts,
-    SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore, SqlNodeStore,
-    SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlWebhookOutbox,
+    SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
+    SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore,
+    SqlUserRows, SqlWebhookOutbox,
 };
 use sqlx::{Connection, Executor};
 
@@ -135,6 +136,32 @@ async fn postgres_again(_first: &Database) -> Database {
 /// Returns the only node of a SQLite database.
 async fn only_node(first: &Database) -> Database {
     first.clone()
+}
+
+/// The statements of all kinds are valid, and other users lose nothing.
+async fn rows_of_a_user_are_deleted(open: impl AsyncFn() -> Opened) {
+    use deerflow_domain::api_keys::{ApiKeyStore, Rights, issue};
+
+    let (db, _keep) = open().await;
+    let keys = SqlApiKeyStore::new(&db);
+    let now = deerflow_runtime::testkit::at(0);
+    for user in ["ann", "bob"] {
+        issue(&keys, user, Rights::User, None, None, now)
+            .await
+            .unwrap();
+    }
+    let mut data = vec![SqlUserRows::abandoned_runs(&db)];
+    data.extend(SqlUserRows::sources(&db));
+    data.extend(SqlUserRows::rest(&db));
+    let mut deleted = Vec::new();
+    for data in data {
+        let found = data.delete_all("ann").await.unwrap();
+        deleted.extend((found.count > 0).then_some((found.kind, found.count)));
+    }
+    assert_eq!(deleted, [("api_keys".to_owned(), 1)]);
+    let left = keys.list(None).await.unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].user_id, "bob");
 }
 
 macro_rules! suites_of_threads {
@@ -260,6 +287,7 @@ macro_rules! all_suites {
         mod accounts {
             deerflow_domain::account_store_suite!($attrs super::accounts);
         }
+        deerflow_runtime::promises! { $attrs $open, [super] rows_of_a_user_are_deleted }
         deerflow_domain::flow_store_suite!($attrs flows);
         deerflow_domain::api_key_store_suite!($attrs keys);
         deerflow_domain::item_store_suite!($attrs items);

@@ -1,4 +1,4 @@
-//! Change of a password by its owner, and reset by an operator.
+//! Change of a password by its owner.
 
 use deerflow_domain::accounts::{
     Account, AccountChange, AccountError, AuditAction, Email, NewAuditEntry, SessionsAfter,
@@ -9,7 +9,6 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::attempt::{Guess, RightPassword};
 use super::{SignIn, SignInError, SignedIn};
 use crate::client::Client;
-use crate::token::SessionToken;
 
 /// Change of a password.
 #[derive(Debug, Clone)]
@@ -110,32 +109,6 @@ impl SignIn {
             session,
             token,
         })
-    }
-
-    /// Sets a random password, which its owner has to change at the next sign-in, and ends all
-    /// sessions. `actor` is the administrator, or `None` for the command line.
-    pub async fn reset_password(
-        &self,
-        id: &str,
-        actor: Option<&str>,
-    ) -> Result<(Account, SecretString), SignInError> {
-        // A session token has more than enough characters and entropy.
-        let password = SecretString::from(SessionToken::generate().expose()[..24].to_owned());
-        let at = self.parts.clock.now();
-        let mut entry = NewAuditEntry::new(AuditAction::PasswordReset, at).on(id);
-        entry.actor = actor.map(str::to_owned);
-        let fields = AccountChange {
-            password_hash: Some(self.parts.passwords.hash(&password).await?),
-            needs_setup: Some(true),
-            ..AccountChange::default()
-        };
-        let accounts = &self.parts.stores.accounts;
-        let sessions = SessionsAfter::EndAll;
-        let account = accounts
-            .change(id, fields, sessions, vec![entry], at)
-            .await?;
-        self.parts.cache.forget_user(id);
-        Ok((account, password))
     }
 }
 

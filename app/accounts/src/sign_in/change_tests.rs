@@ -1,6 +1,6 @@
 //! Tests of changed and reset passwords.
 
-use deerflow_domain::accounts::{Email, InvalidPassword};
+use deerflow_domain::accounts::InvalidPassword;
 use deerflow_domain::testkit::accounts::account;
 
 use super::super::tests::{PASSWORD, Rig, client, entered, rig};
@@ -94,35 +94,6 @@ async fn rules_of_new_password_and_email_hold() {
     let sso = account("sso", "sso@example.org");
     let without = apply(&rig, &sso, change(PASSWORD, NEW, None)).await;
     assert_eq!(without.unwrap_err(), SignInError::NoPassword);
-}
-
-#[tokio::test(start_paused = true)]
-async fn reset_password_is_changed_in_setup() {
-    let rig = rig();
-    let ann = rig.ann().await;
-    assert!(rig.authenticate(&ann.token).await.is_ok());
-    let (account, password) = rig
-        .service
-        .reset_password(&ann.account.id, None)
-        .await
-        .unwrap();
-    assert!(account.needs_setup);
-    assert_eq!(rig.authenticate(&ann.token).await, Err(TokenError::Unknown));
-    let password = password.expose_secret().to_owned();
-    assert_eq!(password.len(), 24);
-    let signed_in = rig.login(&password, 1).await.unwrap();
-    let kept = apply(&rig, &signed_in.account, change(&password, NEW, None))
-        .await
-        .unwrap();
-    assert!(kept.account.needs_setup);
-    let email = Some("ann.new@example.org");
-    let done = apply(&rig, &kept.account, change(NEW, "third password", email))
-        .await
-        .unwrap();
-    assert!(!done.account.needs_setup);
-    assert_eq!(Ok(done.account.email), Email::parse("ann.new@example.org"));
-    let absent = rig.service.reset_password("absent", None).await;
-    assert_eq!(absent.unwrap_err(), SignInError::NotFound);
 }
 
 #[tokio::test(start_paused = true)]

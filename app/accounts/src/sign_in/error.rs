@@ -7,7 +7,7 @@ use harness::runtime::runs::store::StoreError;
 
 use crate::password::Busy;
 
-/// Reason why a sign-in, a registration or a change of a password was refused.
+/// Reason why a sign-in, a registration or a change of an account was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignInError {
     /// Unknown e-mail, account without password, or wrong password.
@@ -46,6 +46,14 @@ pub enum SignInError {
     /// The account was deleted meanwhile.
     #[error("the account does not exist")]
     NotFound,
+    /// The change would leave no enabled administrator.
+    #[error("the last enabled administrator cannot be demoted, disabled or deleted")]
+    LastAdministrator,
+    /// A promotion was to make the first administrator.
+    #[error(
+        "there is no administrator yet: create the first one, who receives the data of the time before sign-in"
+    )]
+    NoAdministrator,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -61,10 +69,8 @@ impl From<AccountError> for SignInError {
             // The verified password is not the current one any more.
             AccountError::PasswordChanged => Self::BadCredentials,
             AccountError::Store(error) => Self::Store(error),
-            // Rules of administrators do not concern the operations of this module.
-            AccountError::LastAdministrator | AccountError::NoAdministrator => {
-                Self::Store(StoreError::Failed(error.to_string()))
-            }
+            AccountError::LastAdministrator => Self::LastAdministrator,
+            AccountError::NoAdministrator => Self::NoAdministrator,
         }
     }
 }

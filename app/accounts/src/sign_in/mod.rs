@@ -1,9 +1,11 @@
-//! Sign-in with a password or through a provider, registration, setup, change of a password, and logout.
+//! Sign-in with a password or through a provider, registration, setup, change of a password, logout,
+//! and management of accounts.
 
 mod attempt;
 mod change;
 mod error;
 mod login;
+mod manage;
 mod provider;
 mod register;
 
@@ -23,6 +25,7 @@ use crate::token::SessionToken;
 
 pub use change::PasswordChange;
 pub use error::SignInError;
+pub use manage::{CreatedUser, NewUser, UserChange};
 pub use provider::{ProviderAttempt, ProviderRefusal};
 
 /// Parts of the sign-in service.

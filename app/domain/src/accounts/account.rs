@@ -126,6 +126,23 @@ impl Account {
         self.disabled_at.is_none()
     }
 
+    /// Returns the account as administrators and operators see it, without its hash.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "id": self.id,
+            "email": self.email.as_str(),
+            "role": self.role.as_str(),
+            "disabled": !self.is_enabled(),
+            "disabled_at": self.disabled_at,
+            "needs_setup": self.needs_setup,
+            "has_password": self.password_hash.is_some(),
+            "oauth_provider": self.identity.as_ref().map(ProviderIdentity::provider),
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            "last_login_at": self.last_login_at,
+        })
+    }
+
     /// Reports whether this is an administrator that may act.
     pub fn is_enabled_admin(&self) -> bool {
         self.role == Role::Admin && self.is_enabled()

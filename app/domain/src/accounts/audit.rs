@@ -171,6 +171,23 @@ pub struct AuditEntry {
     pub entry: NewAuditEntry,
 }
 
+impl AuditEntry {
+    /// Returns the entry as clients and operators see it.
+    pub fn to_json(&self) -> serde_json::Value {
+        let Self { seq, entry } = self;
+        serde_json::json!({
+            "seq": seq,
+            "at": entry.at,
+            "actor": entry.actor,
+            "address": entry.address,
+            "agent": entry.agent,
+            "action": entry.action.as_str(),
+            "object": entry.object,
+            "outcome": entry.outcome.as_str(),
+        })
+    }
+}
+
 /// Selection of entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditQuery {

@@ -8,7 +8,7 @@ use deerflow_runtime::runs::store::StoreError;
 use parking_lot::Mutex;
 
 use super::{ApiKey, ApiKeyStore, KeyCreation, KeyHash};
-use crate::accounts::{AccountStore, AuditLog, InMemoryAccounts, NewAuditEntry};
+use crate::accounts::{AccountStore, AuditLog, InMemoryAccounts, NewAuditEntry, Role};
 
 /// API keys in memory, for tests and embedders.
 #[derive(Debug, Default)]
@@ -51,9 +51,14 @@ impl InMemoryApiKeyStore {
 
 #[async_trait]
 impl ApiKeyStore for InMemoryApiKeyStore {
-    async fn create(&self, key: ApiKey, hash: KeyHash) -> Result<(), StoreError> {
+    async fn create(
+        &self,
+        key: ApiKey,
+        hash: KeyHash,
+        entry: NewAuditEntry,
+    ) -> Result<(), StoreError> {
         self.keys.lock().push((key, hash));
-        Ok(())
+        self.audit(entry).await
     }
 
     async fn create_own(
@@ -91,7 +96,15 @@ impl ApiKeyStore for InMemoryApiKeyStore {
             .iter()
             .find(|(key, _)| key.key_id == key_id)
             .cloned();
-        Ok(found.filter(|(key, _)| !self.is_refused(key)))
+        let Some((mut key, hash)) = found.filter(|(key, _)| !self.is_refused(key)) else {
+            return Ok(None);
+        };
+        if let Some(accounts) = &self.accounts
+            && let Some(owner) = AccountStore::find(&**accounts, &key.user_id).await?
+        {
+            key.is_admin &= owner.role == Role::Admin;
+        }
+        Ok(Some((key, hash)))
     }
 
     async fn list(&self, user: Option<&str>) -> Result<Vec<ApiKey>, StoreError> {
@@ -104,14 +117,23 @@ impl ApiKeyStore for InMemoryApiKeyStore {
             .collect())
     }
 
-    async fn revoke(&self, key_id: &str, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        let mut keys = self.keys.lock();
-        let found = keys
-            .iter_mut()
-            .map(|(key, _)| key)
-            .find(|key| key.key_id == key_id);
-        Ok(found.map(|key| key.revoked_at.get_or_insert(at)).is_some())
+    async fn revoke(&self, key_id: &str, entry: NewAuditEntry) -> Result<bool, StoreError> {
+        let exists = {
+            let mut keys = self.keys.lock();
+            let found = keys
+                .iter_mut()
+                .map(|(key, _)| key)
+                .find(|key| key.key_id == key_id);
+            found
+                .map(|key| key.revoked_at.get_or_insert(entry.at))
+                .is_some()
+        };
+        if exists {
+            self.audit(entry).await?;
+        }
+        Ok(exists)
     }
+
     async fn revoke_own(
         &self,
         user: &str,

@@ -34,8 +34,9 @@ pub use creation::{
 };
 pub use keys::{
     dropped_credentials_leave_no_password_and_no_key,
+    admin_key_of_demoted_account_has_no_admin_right,
     key_of_disabled_or_deleted_account_is_not_found, keys_of_a_user_are_limited,
-    own_keys_are_revoked_by_owner_only,
+    keys_of_operators_are_recorded, own_keys_are_revoked_by_owner_only,
 };
 pub use limits::{
     address_failures_refuse_all_accounts, failures_lock_pair_and_success_clears_them,
@@ -90,6 +91,8 @@ macro_rules! account_store_suite {
             dropped_credentials_leave_no_password_and_no_key
             state_is_used_once_on_all_nodes
             used_state_is_forgotten_after_its_end
+            admin_key_of_demoted_account_has_no_admin_right
+            keys_of_operators_are_recorded
             concurrent_initializations_create_one_administrator
             concurrent_registrations_of_email_create_one
             administrators_racing_to_demote_each_other_leave_one

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use deerflow_runtime::testkit::{Keep, at};
 
+use crate::accounts::{AuditAction, NewAuditEntry};
 use crate::api_keys::{ApiKey, ApiKeyStore, KeyHash};
 
 /// Generates one test per requirement of API key stores.
@@ -40,10 +41,18 @@ fn key(n: i64, user: &str) -> ApiKey {
     }
 }
 
+fn entry(action: AuditAction, n: i64) -> NewAuditEntry {
+    NewAuditEntry::new(action, at(n))
+}
+
 async fn create(stores: &KeyStores, key: ApiKey) {
     stores
         .keys
-        .create(key, KeyHash("h".to_owned()))
+        .create(
+            key,
+            KeyHash("h".to_owned()),
+            entry(AuditAction::KeyCreated, 0),
+        )
         .await
         .expect("written");
 }
@@ -83,12 +92,13 @@ pub async fn keys_are_listed_in_creation_order(open: impl AsyncFn() -> KeyStores
 pub async fn key_is_revoked_once(open: impl AsyncFn() -> KeyStores) {
     let stores = open().await;
     create(&stores, key(1, "ann")).await;
-    assert_eq!(stores.keys.revoke("0", at(5)).await, Ok(false));
+    let revoke = async |id: &str, n| {
+        let entry = entry(AuditAction::KeyRevoked, n);
+        stores.keys.revoke(id, entry).await
+    };
+    assert_eq!(revoke("0", 5).await, Ok(false));
     for n in [5, 6] {
-        assert_eq!(
-            stores.keys.revoke(&key(1, "ann").key_id, at(n)).await,
-            Ok(true)
-        );
+        assert_eq!(revoke(&key(1, "ann").key_id, n).await, Ok(true));
     }
     assert_eq!(
         stores.keys.list(None).await,

@@ -15,6 +15,7 @@ use deerflow_runtime::testkit::{
     with_request,
 };
 
+use crate::accounts::{AuditAction, InMemoryAccounts, NewAuditEntry};
 use crate::flows::{FlowContent, FlowStore};
 use crate::maintenance::{Maintenance, MaintenanceStore, Retention, SweepReport};
 
@@ -217,8 +218,14 @@ pub async fn sweep_deletes_only_expired_data(open: impl AsyncFn() -> Maintenance
             .await
             .expect("stored");
     }
+    let accounts = Arc::new(InMemoryAccounts::default()).stores();
+    for days in [1, 19] {
+        let entry = NewAuditEntry::new(AuditAction::SignIn, at(0) + TimeDelta::days(days));
+        accounts.audit.append(entry).await.expect("written");
+    }
     let clock = ManualClock::starting_at(at(0) + TimeDelta::days(20));
     let sweep = Maintenance {
+        accounts,
         store: upkeep.clone(),
         requests: runs.requests.clone(),
         outbox: runs.webhooks.clone(),
@@ -232,6 +239,7 @@ pub async fn sweep_deletes_only_expired_data(open: impl AsyncFn() -> Maintenance
         streams: TimeDelta::days(5),
         run_events: None,
         histories: None,
+        audit: TimeDelta::days(10),
     };
     assert_eq!(
         upkeep
@@ -251,6 +259,7 @@ pub async fn sweep_deletes_only_expired_data(open: impl AsyncFn() -> Maintenance
             dead_letters: 1,
             batches: 1,
             flow_contents: 1,
+            audit_entries: 1,
             ..SweepReport::default()
         }))
     );

@@ -13,6 +13,7 @@ use deerflow_runtime::testkit::{
     RunStores, at, checkpoint_write, commit_of, end_in, new_run, thread,
 };
 
+use crate::accounts::InMemoryAccounts;
 use crate::maintenance::{ChangedThread, HistoryRule, Maintenance, Retention, SweepReport};
 
 use super::maintenance::{MaintenanceStores, ended};
@@ -113,6 +114,7 @@ pub async fn old_checkpoints_are_deleted_again_after_changes(
     }
     let clock = ManualClock::starting_at(at(0) + TimeDelta::days(10));
     let sweep = Maintenance {
+        accounts: Arc::new(InMemoryAccounts::default()).stores(),
         store: upkeep,
         requests: runs.requests.clone(),
         outbox: runs.webhooks.clone(),
@@ -127,6 +129,7 @@ pub async fn old_checkpoints_are_deleted_again_after_changes(
         streams: long,
         run_events: None,
         histories: Some(HistoryRule { newest, days }),
+        audit: long,
     };
     let deleted = |checkpoints| {
         Ok(Some(SweepReport {

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use deerflow_domain::accounts::NewAuditEntry;
+use deerflow_domain::accounts::{NewAuditEntry, Role};
 use deerflow_domain::api_keys::{ApiKey, ApiKeyStore, KeyCreation, KeyHash};
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
@@ -37,8 +37,13 @@ impl SqlApiKeyStore {
 
 #[async_trait]
 impl ApiKeyStore for SqlApiKeyStore {
-    async fn create(&self, key: ApiKey, hash: KeyHash) -> Result<(), StoreError> {
-        self.writes.create(row(key, hash), create).await
+    async fn create(
+        &self,
+        key: ApiKey,
+        hash: KeyHash,
+        entry: NewAuditEntry,
+    ) -> Result<(), StoreError> {
+        self.writes.create((row(key, hash), entry), create).await
     }
 
     async fn create_own(
@@ -61,7 +66,17 @@ impl ApiKeyStore for SqlApiKeyStore {
             .filter(Expr::cust(OWNER_IS_ENABLED))
             .one(&self.reads)
             .await;
-        Ok(read(row)?.map(record))
+        let Some((mut key, hash)) = read(row)?.map(record) else {
+            return Ok(None);
+        };
+        if key.is_admin {
+            let owner = account::Entity::find_by_id(key.user_id.as_str())
+                .one(&self.reads)
+                .await;
+            let owner = read(owner)?;
+            key.is_admin = owner.is_none_or(|owner| owner.role == Role::Admin.as_str());
+        }
+        Ok(Some((key, hash)))
     }
 
     async fn list(&self, user: Option<&str>) -> Result<Vec<ApiKey>, StoreError> {
@@ -77,10 +92,8 @@ impl ApiKeyStore for SqlApiKeyStore {
         Ok(read(rows)?.into_iter().map(|row| record(row).0).collect())
     }
 
-    async fn revoke(&self, key_id: &str, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        self.writes
-            .release((plain(key_id), micros(at)), revoke)
-            .await
+    async fn revoke(&self, key_id: &str, entry: NewAuditEntry) -> Result<bool, StoreError> {
+        self.writes.release((plain(key_id), entry), revoke).await
     }
 
     async fn revoke_own(
@@ -185,20 +198,30 @@ fn revoke_all<'a>(tx: &'a DatabaseTransaction, (user, at): &'a (String, i64)) ->
     })
 }
 
-fn create<'a>(tx: &'a DatabaseTransaction, row: &'a api_key::Model) -> TxFuture<'a, ()> {
+fn create<'a>(
+    tx: &'a DatabaseTransaction,
+    (row, entry): &'a (api_key::Model, NewAuditEntry),
+) -> TxFuture<'a, ()> {
     Box::pin(async move {
-        Ok(api_key::Entity::insert(row.clone().into_active_model())
+        api_key::Entity::insert(row.clone().into_active_model())
             .exec_without_returning(tx)
-            .await
-            .map(drop)?)
+            .await?;
+        Ok(append(tx, entry).await?)
     })
 }
 
-fn revoke<'a>(tx: &'a DatabaseTransaction, (key_id, at): &'a (String, i64)) -> TxFuture<'a, bool> {
+fn revoke<'a>(
+    tx: &'a DatabaseTransaction,
+    (key_id, entry): &'a (String, NewAuditEntry),
+) -> TxFuture<'a, bool> {
     Box::pin(async move {
         let selection = Condition::all().add(api_key::Column::KeyId.eq(key_id));
-        revoke_where(tx, selection, *at).await?;
-        Ok(api_key::Entity::find_by_id(key_id).count(tx).await? > 0)
+        revoke_where(tx, selection, micros(entry.at)).await?;
+        let exists = api_key::Entity::find_by_id(key_id).count(tx).await? > 0;
+        if exists {
+            append(tx, entry).await?;
+        }
+        Ok(exists)
     })
 }
 

@@ -21,4 +21,5 @@ pub(crate) mod streams;
 pub(crate) mod thread_log;
 pub(crate) mod threads;
 pub(crate) mod usage;
+pub(crate) mod user_rows;
 pub(crate) mod webhooks;

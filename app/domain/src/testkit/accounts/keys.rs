@@ -3,7 +3,7 @@
 use deerflow_runtime::testkit::at;
 
 use super::{AccountSuite, actions, admin_and_ann, entry};
-use crate::accounts::{AccountChange, AuditAction, SessionsAfter};
+use crate::accounts::{AccountChange, AuditAction, Role, SessionsAfter};
 use crate::api_keys::{ApiKey, KeyCreation, KeyHash};
 
 fn key(n: i64, user: &str) -> ApiKey {
@@ -22,6 +22,12 @@ async fn create(suite: &AccountSuite, key: ApiKey) -> KeyCreation {
     let (hash, entry) = (KeyHash("h".to_owned()), entry(AuditAction::KeyCreated, 1));
     let created = suite.keys.create_own(key, hash, 3, entry).await;
     created.expect("written")
+}
+
+/// Stores a key on behalf of an operator.
+async fn store(suite: &AccountSuite, key: ApiKey) {
+    let (hash, entry) = (KeyHash("h".to_owned()), entry(AuditAction::KeyCreated, 1));
+    assert_eq!(suite.keys.create(key, hash, entry).await, Ok(()));
 }
 
 async fn is_valid(suite: &AccountSuite, n: i64) -> bool {
@@ -49,7 +55,10 @@ pub async fn keys_of_a_user_are_limited(open: impl AsyncFn() -> AccountSuite) {
     assert_eq!(create(&suite, key(10, "ann")).await, KeyCreation::Created);
     assert_eq!(create(&suite, key(11, "ann")).await, KeyCreation::TooMany);
     assert_eq!(
-        suite.keys.revoke(&key(1, "ann").key_id, at(11)).await,
+        suite
+            .keys
+            .revoke(&key(1, "ann").key_id, entry(AuditAction::KeyRevoked, 11))
+            .await,
         Ok(true)
     );
     assert_eq!(create(&suite, key(12, "ann")).await, KeyCreation::Created);
@@ -65,10 +74,7 @@ pub async fn key_of_disabled_or_deleted_account_is_not_found(open: impl AsyncFn(
     let suite = open().await;
     admin_and_ann(&suite.stores).await;
     create(&suite, key(1, "ann")).await;
-    let program = suite
-        .keys
-        .create(key(2, "program"), KeyHash("h".to_owned()));
-    assert_eq!(program.await, Ok(()));
+    store(&suite, key(2, "program")).await;
     for disabled in [true, false] {
         let change = AccountChange {
             disabled: Some(disabled),
@@ -142,4 +148,47 @@ pub async fn dropped_credentials_leave_no_password_and_no_key(
     assert!(is_valid(&suite, 2).await);
     assert_eq!(create(&suite, key(6, "ann")).await, KeyCreation::Created);
     assert!(is_valid(&suite, 6).await);
+}
+
+/// A key has rights of an administrator only while its account is one, or if there is no account.
+pub async fn admin_key_of_demoted_account_has_no_admin_right(open: impl AsyncFn() -> AccountSuite) {
+    let suite = open().await;
+    admin_and_ann(&suite.stores).await;
+    for (n, user) in [(1, "ann"), (2, "program"), (3, "default")] {
+        let key = ApiKey {
+            is_admin: true,
+            ..key(n, user)
+        };
+        store(&suite, key).await;
+    }
+    let is_admin = async |n: i64| {
+        let found = suite.keys.find(&format!("{n:016}")).await.expect("read");
+        found.expect("valid").0.is_admin
+    };
+    assert!(!is_admin(1).await);
+    assert!(is_admin(2).await && is_admin(3).await);
+    let promotion = AccountChange {
+        role: Some(Role::Admin),
+        ..AccountChange::default()
+    };
+    let accounts = &suite.stores.accounts;
+    let promoted = accounts.change("ann", promotion, SessionsAfter::Unchanged, vec![], at(5));
+    assert!(promoted.await.is_ok());
+    assert!(is_admin(1).await);
+}
+
+/// Keys that an operator stores or revokes are recorded, in the transaction of the change.
+pub async fn keys_of_operators_are_recorded(open: impl AsyncFn() -> AccountSuite) {
+    let suite = open().await;
+    store(&suite, key(1, "ann")).await;
+    let revoke = async |id: &str| {
+        let entry = entry(AuditAction::KeyRevoked, 2);
+        suite.keys.revoke(id, entry).await
+    };
+    assert_eq!(revoke("absent").await, Ok(false));
+    assert_eq!(revoke(&key(1, "ann").key_id).await, Ok(true));
+    assert_eq!(
+        actions(&suite.stores).await,
+        [AuditAction::KeyCreated, AuditAction::KeyRevoked]
+    );
 }
