@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::FromRef;
 use chrono::TimeDelta;
-use deerflow_accounts::SignIn;
 use deerflow_accounts::oidc::ProviderClient;
+use deerflow_accounts::{AccountDeletion, SignIn};
 use deerflow_domain::accounts::AccountStores;
 use deerflow_domain::api_keys::ApiKeyStore;
 use deerflow_domain::assistants::AssistantStore;
@@ -38,7 +38,9 @@ use crate::guard::origin_policy::OriginPolicy;
 use crate::guard::trusted_proxies::TrustedProxies;
 use crate::observability::health::Health;
 use crate::observability::metrics::RunGauges;
-use crate::ports::{AssistView, CatalogView, MetricsView, SignInRules, ThreadFilesPort};
+use crate::ports::{
+    AccessControl, AssistView, CatalogView, MetricsView, SignInRules, ThreadFilesPort,
+};
 use crate::thread_log::ThreadLogs;
 use crate::webhooks::WebhookPolicy;
 
@@ -161,6 +163,8 @@ pub struct SecurityState {
     pub authenticator: Authenticator,
     /// Proxies whose forwarded headers are believed.
     pub trusted_proxies: TrustedProxies,
+    /// Rules of roles.
+    pub access: Arc<dyn AccessControl>,
     /// `true` if cookies may outlive the browser over http.
     pub insecure_persistence: bool,
     /// Accounts, sessions and keys of people.
@@ -174,6 +178,8 @@ pub struct SignInServices {
     pub service: SignIn,
     /// Client of identity providers.
     pub providers: ProviderClient,
+    /// Deletion of accounts with their data.
+    pub deletion: AccountDeletion,
     /// Stores.
     pub stores: AccountStores,
     /// API keys.

@@ -4,6 +4,7 @@ mod channels;
 mod db;
 mod file_args;
 mod flow;
+mod users;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -14,6 +15,7 @@ pub use channels::{ChannelsCommand, InboxStateArg, OutgoingStateArg, RowArgs};
 pub use db::DbCommand;
 pub use file_args::FileArgs;
 pub use flow::{CheckArgs, DrawArgs, DrawFormat, FlowCommand, ImportArgs, ListArgs, RunFlowArgs};
+pub use users::{AuditArgs, UserArgs, UsersCommand};
 
 /// DeerFlow backend.
 #[derive(Debug, Parser)]
@@ -70,6 +72,11 @@ pub enum Command {
     /// Manage API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Manage accounts of people.
+    #[command(subcommand)]
+    Users(UsersCommand),
+    /// List who did what: sign-ins, and changes of accounts, keys and settings.
+    Audit(AuditArgs),
     /// List the processes that execute runs.
     Nodes(NodesArgs),
     /// List unfinished runs, or runs in a given state, of all users; cancel a run.
@@ -156,7 +163,7 @@ pub enum ConfigCommand {
 pub enum KeysCommand {
     /// Create a key; it is shown once.
     Create {
-        /// User that requests with the key act as.
+        /// User that requests with the key act as: e-mail address of an account, or an id.
         #[arg(long)]
         user: String,
         /// Name of the key.
@@ -174,7 +181,7 @@ pub enum KeysCommand {
     },
     /// List all keys, or those of one user.
     List {
-        /// Only keys of this user.
+        /// Only keys of this user, by e-mail address or id.
         #[arg(long)]
         user: Option<String>,
         /// Configuration file.

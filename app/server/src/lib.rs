@@ -20,4 +20,5 @@ pub mod serve;
 mod services;
 mod skills;
 pub mod telemetry;
+mod user_data;
 pub mod wiring;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use deerflow_server::cli::{
-    ChannelsCommand, Cli, Command, DbCommand, FileArgs, KeysCommand, ServeArgs,
+    AuditArgs, ChannelsCommand, Cli, Command, DbCommand, FileArgs, KeysCommand, ServeArgs,
+    UsersCommand,
 };
 use deerflow_server::commands::channels::ChannelOperations;
 use deerflow_server::commands::doctor::Probes;
@@ -13,6 +14,7 @@ use deerflow_server::commands::doctor::live_probes::{
     LiveChannelProbe, LiveCommandProbe, LiveDatabaseProbe, LiveProviderProbe, LiveRedisProbe,
 };
 use deerflow_server::commands::operations::Operations;
+use deerflow_server::commands::users::Users;
 use deerflow_server::commands::{self, chat};
 use deerflow_server::config::{ConfigHandle, Settings, environment};
 use deerflow_server::own_program::{self, SANDBOX_INNER};
@@ -78,6 +80,8 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
             commands::config::run(&command, &environment, &mut commands::config::stdout())
         }
         Command::Keys(command) => runtime()?.block_on(keys(command, environment)),
+        Command::Users(command) => runtime()?.block_on(users(command, environment)),
+        Command::Audit(args) => runtime()?.block_on(audit(args, environment)),
         Command::Nodes(args) => {
             runtime()?.block_on(operate(&args.file, environment, async |operations| {
                 operations
@@ -150,14 +154,54 @@ async fn keys(command: KeysCommand, environment: Environment) -> anyhow::Result<
     let config = load(command.file().config.as_deref(), &environment)?.config;
     let settings = Settings::from_environment(&environment)?;
     let tasks = Tasks::new();
-    let store = wiring::keys::open(&config, &settings, &tasks).await?;
+    let opened = wiring::keys::open(&config, &settings, &tasks).await?;
     let result = commands::keys::run(
         &command,
-        &*store,
+        &opened,
         SystemClock.now(),
         &mut commands::config::stdout(),
     )
     .await;
+    tasks.shut_down().await;
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+async fn users(command: UsersCommand, environment: Environment) -> anyhow::Result<ExitCode> {
+    let config = load(command.file().config.as_deref(), &environment)?.config;
+    let settings = Settings::from_environment(&environment)?;
+    let tasks = Tasks::new();
+    let opened = wiring::users::open(&config, &settings, &tasks).await?;
+    let deletion = match command {
+        UsersCommand::Delete { .. } => Some(opened.deletion(&config, &settings)?),
+        _ => None,
+    };
+    let users = Users {
+        service: &opened.service,
+        stores: &opened.stores,
+        deletion: deletion.as_ref(),
+        home: &settings.home,
+        now: opened.clock.now(),
+    };
+    let mut input = std::io::BufReader::new(std::io::stdin());
+    let mut out = commands::config::stdout();
+    let result = users.run(&command, &mut input, &mut out).await;
+    tasks.shut_down().await;
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+async fn audit(args: AuditArgs, environment: Environment) -> anyhow::Result<ExitCode> {
+    let config = load(args.file.config.as_deref(), &environment)?.config;
+    let settings = Settings::from_environment(&environment)?;
+    let tasks = Tasks::new();
+    let opened = wiring::users::open(&config, &settings, &tasks).await?;
+    let users = Users {
+        service: &opened.service,
+        stores: &opened.stores,
+        deletion: None,
+        home: &settings.home,
+        now: opened.clock.now(),
+    };
+    let result = users.audit(&args, &mut commands::config::stdout()).await;
     tasks.shut_down().await;
     result.map(|()| ExitCode::SUCCESS)
 }

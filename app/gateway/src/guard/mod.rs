@@ -11,6 +11,7 @@ mod csrf;
 mod host;
 mod host_port;
 pub(crate) mod paths;
+pub(crate) mod permissions;
 pub(crate) mod request_guard;
 mod response_headers;
 pub(crate) mod session_stream;

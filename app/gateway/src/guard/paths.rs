@@ -48,9 +48,10 @@ pub(crate) fn class_of(path: &str) -> PathClass {
     }
 }
 
-/// `true` for all routes about sign-in, protected ones included.
+/// `true` for all routes about accounts, protected ones included.
 pub(crate) fn is_sign_in_group(path: &str) -> bool {
-    sign_in_route(path).is_some()
+    let admin = ["/api/v1/admin/", "/api/langgraph/v1/admin/"];
+    sign_in_route(path).is_some() || admin.iter().any(|prefix| path.starts_with(prefix))
 }
 
 /// `true` for files of threads that browsers show.

@@ -8,23 +8,37 @@ use harness::runtime::actor_context::Owner;
 use serde_json::{Value, json};
 
 use super::{App, JsonResult};
-use crate::error::ApiError;
+use crate::error::{ApiError, truncated};
 use crate::extract::Ids;
+use crate::guard::permissions::rules_of_caller;
 
-/// `GET /models`.
-pub(crate) async fn models(State(state): App) -> Json<Value> {
+/// `GET /models`: the models that the caller's role may use.
+pub(crate) async fn models(State(state): App) -> JsonResult {
     let token_usage = TokenUsageView {
         enabled: state.info.features().token_usage,
     };
-    Json(json!(ModelList {
-        models: state.info.models(),
+    let mut models = state.info.models();
+    if let Some(rules) = rules_of_caller(&*state.security.access).await? {
+        models.retain(|model| rules.models.allows(&model.name));
+    }
+    Ok(Json(json!(ModelList {
+        models,
         token_usage
-    }))
+    })))
 }
 
 /// `GET /models/{name}`.
 pub(crate) async fn model(State(state): App, ids: Ids) -> JsonResult {
     let name = ids.text("name");
+    // Also for a model that does not exist, so that the answer does not reveal which ones do.
+    if let Some(rules) = rules_of_caller(&*state.security.access).await?
+        && !rules.models.allows(name)
+    {
+        return Err(ApiError::Forbidden(format!(
+            "Model '{}' is not available for your role",
+            truncated(name)
+        )));
+    }
     let model_facts = state
         .info
         .models()

@@ -2,25 +2,32 @@
 
 use axum::Json;
 use axum::extract::State;
+use deerflow_domain::accounts::AuditAction;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
 use harness::sandbox::{FileFailure, VirtualPath};
 use harness::skills::{ARCHIVE_ENDING, Category, Skill, SkillInstalled, SkillList, SkillView};
 use serde_json::{Value, json};
 
+use super::auth::recorder::Recorder;
 use super::{App, JsonResult};
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
 use crate::guard::auth::require_admin;
+use crate::guard::permissions::rules_of_caller;
 use crate::requests::bodies::{SkillInstall, SkillRollback, SkillSwitch, SkillText};
 use crate::state::AgentServices;
 
 /// Error for users without permission.
 const ADMINS_ONLY: &str = "Admin privileges required to manage skills.";
 
-/// Lists the user's skills.
-pub(crate) async fn list(State(agents): State<AgentServices>) -> JsonResult {
-    let skills = agents.skills.list(&effective_user_id()).await?;
+/// Lists the user's skills that the role of the user may use.
+pub(crate) async fn list(State(state): App) -> JsonResult {
+    let skills = &state.agent_services.skills;
+    let mut skills = skills.list(&effective_user_id()).await?;
+    if let Some(rules) = rules_of_caller(&*state.security.access).await? {
+        skills.retain(|skill| rules.skills.allows(skill.name()));
+    }
     Ok(Json(json!(skills.iter().collect::<SkillList>())))
 }
 
@@ -36,21 +43,24 @@ pub(crate) async fn get(State(agents): State<AgentServices>, ids: Ids) -> JsonRe
 /// Enables or disables a skill.
 pub(crate) async fn put(
     State(agents): State<AgentServices>,
+    recorder: Recorder,
     ids: Ids,
     body: Body<SkillSwitch>,
 ) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let SkillSwitch { enabled } = body.valid()?;
-    Ok(Json(json!(SkillView::from(
-        &agents
-            .skills
-            .switch(&effective_user_id(), ids.text("name"), enabled)
-            .await?
-    ))))
+    let (user, name) = (effective_user_id(), ids.text("name"));
+    let skill = agents.skills.switch(&user, name, enabled).await?;
+    recorder.record(AuditAction::SkillChanged, name).await;
+    Ok(Json(json!(SkillView::from(&skill))))
 }
 
 /// Installs an archive from a thread's files.
-pub(crate) async fn install(State(state): App, body: Body<SkillInstall>) -> JsonResult {
+pub(crate) async fn install(
+    State(state): App,
+    recorder: Recorder,
+    body: Body<SkillInstall>,
+) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let SkillInstall { thread_id, path } = body.valid()?;
     state.observability.health.require_space()?;
@@ -77,6 +87,9 @@ pub(crate) async fn install(State(state): App, body: Body<SkillInstall>) -> Json
             _ => error.into(),
         })?;
     let skill = state.agent_services.skills.install(&user, archive).await?;
+    recorder
+        .record(AuditAction::SkillChanged, skill.name())
+        .await;
     Ok(Json(json!(SkillInstalled::from(&skill))))
 }
 
@@ -107,25 +120,31 @@ pub(crate) async fn get_own(State(agents): State<AgentServices>, ids: Ids) -> Js
     )))
 }
 
-pub(crate) async fn put_own(State(state): App, ids: Ids, body: Body<SkillText>) -> JsonResult {
+pub(crate) async fn put_own(
+    State(state): App,
+    recorder: Recorder,
+    ids: Ids,
+    body: Body<SkillText>,
+) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let SkillText { content } = body.valid()?;
     state.observability.health.require_space()?;
-    Ok(Json(with_text(
-        state
-            .agent_services
-            .skills
-            .edit(&effective_user_id(), ids.text("name"), content)
-            .await?,
-    )))
+    let (user, name) = (effective_user_id(), ids.text("name"));
+    let skills = &state.agent_services.skills;
+    let edited = skills.edit(&user, name, content).await?;
+    recorder.record(AuditAction::SkillChanged, name).await;
+    Ok(Json(with_text(edited)))
 }
 
-pub(crate) async fn delete_own(State(agents): State<AgentServices>, ids: Ids) -> JsonResult {
+pub(crate) async fn delete_own(
+    State(agents): State<AgentServices>,
+    recorder: Recorder,
+    ids: Ids,
+) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
-    agents
-        .skills
-        .remove(&effective_user_id(), ids.text("name"))
-        .await?;
+    let name = ids.text("name");
+    agents.skills.remove(&effective_user_id(), name).await?;
+    recorder.record(AuditAction::SkillChanged, name).await;
     Ok(Json(json!({ "success": true })))
 }
 
@@ -138,6 +157,7 @@ pub(crate) async fn history(State(agents): State<AgentServices>, ids: Ids) -> Js
 
 pub(crate) async fn roll_back(
     State(state): App,
+    recorder: Recorder,
     ids: Ids,
     body: Body<SkillRollback>,
 ) -> JsonResult {
@@ -145,13 +165,11 @@ pub(crate) async fn roll_back(
     // The default is the last change.
     let index = body.valid()?.history_index.unwrap_or(-1);
     state.observability.health.require_space()?;
-    Ok(Json(with_text(
-        state
-            .agent_services
-            .skills
-            .roll_back(&effective_user_id(), ids.text("name"), index)
-            .await?,
-    )))
+    let (user, name) = (effective_user_id(), ids.text("name"));
+    let skills = &state.agent_services.skills;
+    let restored = skills.roll_back(&user, name, index).await?;
+    recorder.record(AuditAction::SkillChanged, name).await;
+    Ok(Json(with_text(restored)))
 }
 
 fn archive_path(raw: &str) -> Result<VirtualPath, ApiError> {

@@ -14,6 +14,7 @@ mod embedded;
 mod feedback;
 mod flows;
 mod goals;
+mod hostile_callers;
 mod hostile_names;
 mod idempotency;
 mod journal;

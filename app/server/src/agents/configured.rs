@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use deerflow_gateway::ports::AccessControl;
 use harness::acp::{AcpContext, InvokeAcpAgent};
 use harness::agents::StaticResolver;
 use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
@@ -13,13 +14,14 @@ use harness::agents::lead::{
     configured_models, file_tool, kind_of,
 };
 use harness::clock::Clock;
-use harness::config::{AppConfig, ToolConfig};
+use harness::config::{AppConfig, COMMANDS, ModelConfig, RoleRules, ToolConfig};
 use harness::flow::{AgentTarget, NodeAgent, NodeAgents};
 use harness::messages::UsageMetadata;
 use harness::models::{AuxiliaryModels, ModelCatalog};
+use harness::runtime::actor_context::current;
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 use harness::sandbox::FileHome;
-use harness::skills::Skills;
+use harness::skills::{SkillChoice, Skills};
 use harness::tools::builtins::PresentFiles;
 use harness::tools::web::WebToolFactory;
 use harness::tools::{ToolRegistry, ToolSource, erase};
@@ -28,6 +30,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::guardrails::with_file;
+use super::role_tools::RoleTools;
 use super::web_tools;
 use crate::config::ConfigHandle;
 use crate::sandbox::OpenedSandbox;
@@ -51,6 +54,8 @@ pub(crate) struct AgentPorts {
     pub(crate) live_tools: Arc<dyn ToolSource>,
     /// Dependencies of ACP agents.
     pub(crate) acp: Arc<AcpContext>,
+    /// Rules of roles.
+    pub(crate) access: Arc<dyn AccessControl>,
     /// Clock of the agents: that of the database on Postgres.
     pub(crate) clock: Arc<dyn Clock>,
     /// `true` if agents for tests may be offered.
@@ -62,13 +67,16 @@ pub(crate) struct AgentPorts {
 pub(crate) struct ConfiguredAgents {
     config: ConfigHandle,
     ports: AgentPorts,
-    assembled: Mutex<Option<Arc<Assembled>>>,
+    /// What is built from the newest configuration, for each set of rules that a role has.
+    assembled: Mutex<Vec<Arc<Assembled>>>,
 }
 
 /// Everything that is built from one configuration.
 #[derive(Debug)]
 pub(crate) struct Assembled {
     pub(crate) config: Arc<AppConfig>,
+    /// Rules of the role that may use it.
+    rules: RoleRules,
     /// Models for auxiliary requests.
     pub(crate) models: AuxiliaryModels,
     /// ACP agents, if there are any.
@@ -83,35 +91,58 @@ impl ConfiguredAgents {
         Self {
             config,
             ports,
-            assembled: Mutex::new(None),
+            assembled: Mutex::default(),
         }
     }
 
-    /// Returns what is built from the current configuration; active runs keep what they started
-    /// with.
+    /// Returns what is built from the current configuration, without restriction to a role; active
+    /// runs keep what they started with.
     pub(crate) fn assembled(&self) -> Arc<Assembled> {
+        self.assembled_by(RoleRules::default())
+    }
+
+    /// Returns what the role of the current actor may use.
+    async fn of_actor(&self, assistant: &str) -> Result<Arc<Assembled>, UnknownAssistant> {
+        let rules = match current() {
+            Some(actor) => self.ports.access.rules_of(&actor).await,
+            None => Ok(None),
+        };
+        let rules = rules.map_err(|error| UnknownAssistant::Unusable {
+            name: assistant.to_owned(),
+            reason: format!("the role of the user is not known: {error}"),
+        })?;
+        Ok(self.assembled_by(rules.unwrap_or_default()))
+    }
+
+    fn assembled_by(&self, rules: RoleRules) -> Arc<Assembled> {
         let config = self.config.current();
         let mut assembled = self.assembled.lock();
-        if let Some(cached) = &*assembled
-            && Arc::ptr_eq(&cached.config, &config)
-        {
+        assembled.retain(|cached| Arc::ptr_eq(&cached.config, &config));
+        if let Some(cached) = assembled.iter().find(|cached| cached.rules == rules) {
             return cached.clone();
         }
-        let latest = Arc::new(self.assemble(config));
-        *assembled = Some(latest.clone());
+        let latest = Arc::new(self.assemble(config, rules));
+        assembled.push(latest.clone());
         latest
     }
 
-    fn assemble(&self, config: Arc<AppConfig>) -> Assembled {
+    fn assemble(&self, config: Arc<AppConfig>, rules: RoleRules) -> Assembled {
+        let allowed: Vec<ModelConfig> = config
+            .models
+            .iter()
+            .filter(|model| rules.models.allows(&model.name))
+            .cloned()
+            .collect();
         let models = configured_models(
             &config,
-            ModelCatalog::from_config(&config.models, self.ports.clock.clone()),
+            ModelCatalog::from_config(&allowed, self.ports.clock.clone()),
         );
-        let lead = Arc::new(LeadAgents::new(self.lead(&config, &models)));
+        let lead = Arc::new(LeadAgents::new(self.lead(&config, &models, &rules)));
         let agents = self.agents(&config, &models, lead.clone());
         let acp = InvokeAcpAgent::new(config.acp_agents.clone(), self.ports.acp.clone());
         Assembled {
             config,
+            rules,
             models,
             acp: acp.map(Arc::new),
             lead,
@@ -119,14 +150,33 @@ impl ConfiguredAgents {
         }
     }
 
-    fn lead(&self, config: &AppConfig, models: &AuxiliaryModels) -> LeadAgentSpec {
+    fn lead(
+        &self,
+        config: &AppConfig,
+        models: &AuxiliaryModels,
+        rules: &RoleRules,
+    ) -> LeadAgentSpec {
+        let names = config.models.iter().map(|model| &model.name);
+        let forbidden = names.filter(|name| !rules.models.allows(name));
         LeadAgentSpec {
-            tools: self.tools(config),
-            live_tools: Some(self.ports.live_tools.clone()),
+            forbidden_models: forbidden.cloned().collect(),
+            tools: self.tools(config, rules),
+            live_tools: Some(Arc::new(RoleTools {
+                all: self.ports.live_tools.clone(),
+                servers: rules.mcp_servers.clone(),
+            })),
             custom: Some(self.ports.custom.clone()),
             files: Some(self.ports.files.clone()),
             skills: Some(self.ports.skills.clone()),
-            guards: self.guards(config),
+            skill_choice: if rules.skills.allows_all() {
+                SkillChoice::All
+            } else {
+                SkillChoice::By(rules.skills.clone())
+            },
+            guards: Guards {
+                tool_rule: rules.tools.clone(),
+                ..self.guards(config)
+            },
             memory: Some((
                 self.ports.memories.clone(),
                 MemoryRules::from(&config.memory),
@@ -167,10 +217,11 @@ impl ConfiguredAgents {
     }
 
     /// Returns the configured tools that this build supports, and the tools that every agent has.
-    fn tools(&self, config: &AppConfig) -> ToolRegistry {
+    fn tools(&self, config: &AppConfig, rules: &RoleRules) -> ToolRegistry {
         let mut tools = ToolRegistry::new();
         for entry in &config.tools {
             match (kind_of(entry), &self.ports.commands) {
+                ("bash", _) if !rules.sandbox.allows(COMMANDS) => {}
                 ("bash", Ok(sandbox)) => {
                     tools.add(bash_tool(sandbox.clone(), config, &self.ports.files))
                 }
@@ -220,7 +271,8 @@ impl NodeAgents for ConfiguredAgents {
         target: &AgentTarget,
         options: &Map<String, Value>,
     ) -> Result<NodeAgent, UnknownAssistant> {
-        NodeAgents::agent(&*self.assembled().lead, target, options).await
+        let assembled = self.of_actor(LEAD_AGENT).await?;
+        NodeAgents::agent(&*assembled.lead, target, options).await
     }
 
     fn cost_usd(&self, model: &str, usage: &UsageMetadata) -> Option<f64> {
@@ -235,7 +287,8 @@ impl AgentResolver for ConfiguredAgents {
         assistant: &str,
         options: &Map<String, Value>,
     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        self.assembled().agents.resolve(assistant, options).await
+        let assembled = self.of_actor(assistant).await?;
+        assembled.agents.resolve(assistant, options).await
     }
 
     async fn list(&self) -> Vec<AssistantInfo> {
@@ -251,6 +304,8 @@ impl AgentResolver for ConfiguredAgents {
     }
 
     fn forget(&self) {
-        self.assembled().agents.forget();
+        for assembled in self.assembled.lock().iter() {
+            assembled.agents.forget();
+        }
     }
 }

@@ -3,4 +3,5 @@
 pub(crate) mod configured;
 pub(crate) mod custom_files;
 mod guardrails;
+mod role_tools;
 mod web_tools;

@@ -4,19 +4,24 @@ use std::io::Write;
 
 use anyhow::{Context, bail};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
-use deerflow_domain::api_keys::{ApiKey, ApiKeyStore, Rights, issue};
+use deerflow_accounts::Operator;
+use deerflow_domain::accounts::{AccountStore, AuditAction, NewAuditEntry, Role};
+use deerflow_domain::api_keys::{ApiKey, Rights, issue};
 use harness::clock::iso;
 use secrecy::ExposeSecret;
 
+use super::users::find_account;
 use crate::cli::KeysCommand;
+use crate::wiring::keys::KeyStores;
 
-/// Runs the command on `store` and writes its output to `out`.
+/// Runs the command on `stores` and writes its output to `out`.
 pub async fn run(
     command: &KeysCommand,
-    store: &dyn ApiKeyStore,
+    stores: &KeyStores,
     now: DateTime<Utc>,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
+    let (store, accounts) = (&*stores.keys, &*stores.accounts.accounts);
     match command {
         KeysCommand::Create {
             user,
@@ -29,7 +34,7 @@ pub async fn run(
                 .as_deref()
                 .map(|text| parse_expiry(text, now))
                 .transpose()?;
-            let user = parse_user(user)?;
+            let user = owner_of(user, *admin, accounts).await?;
             let rights = if *admin { Rights::Admin } else { Rights::User };
             let (key, secret) = issue(store, &user, rights, name.clone(), expires, now).await?;
             writeln!(out, "{}", secret.expose_secret())?;
@@ -40,12 +45,20 @@ pub async fn run(
             )?;
         }
         KeysCommand::List { user, .. } => {
+            let user = match user {
+                Some(user) => Some(user_id(user, accounts).await?),
+                None => None,
+            };
             for key in store.list(user.as_deref()).await? {
                 writeln!(out, "{}", describe(&key, now))?;
             }
         }
         KeysCommand::Revoke { key_id, .. } => {
-            if !store.revoke(key_id, now).await? {
+            let entry = NewAuditEntry::new(AuditAction::KeyRevoked, now).on(key_id);
+            if !store
+                .revoke(key_id, Operator::default().sign(entry))
+                .await?
+            {
                 bail!("there is no key {key_id}; `deerflow keys list` shows all");
             }
             writeln!(out, "revoked key {key_id}")?;
@@ -73,6 +86,34 @@ fn describe(key: &ApiKey, now: DateTime<Utc>) -> String {
         key.user_id,
         iso(key.created_at)
     )
+}
+
+/// Returns the id of the user of a new key. A key with rights of an administrator needs an
+/// administrator, unless its user has no account.
+async fn owner_of(
+    user: &str,
+    is_admin: bool,
+    accounts: &dyn AccountStore,
+) -> anyhow::Result<String> {
+    let id = user_id(user, accounts).await?;
+    if let Some(account) = accounts.find(&id).await? {
+        if is_admin && account.role != Role::Admin {
+            bail!("{} is no administrator", account.email);
+        }
+        if !account.is_enabled() {
+            bail!("the account {} is disabled", account.email);
+        }
+    }
+    Ok(id)
+}
+
+/// Returns the id of a user: of the account with this e-mail, or the text itself.
+async fn user_id(user: &str, accounts: &dyn AccountStore) -> anyhow::Result<String> {
+    if user.contains('@') {
+        Ok(find_account(accounts, user).await?.id)
+    } else {
+        parse_user(user)
+    }
 }
 
 /// Validates a user id. Its characters are restricted because user ids are used in file paths.

@@ -12,3 +12,4 @@ pub mod operations;
 mod table;
 #[cfg(test)]
 mod test_telegram;
+pub mod users;

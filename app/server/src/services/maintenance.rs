@@ -21,6 +21,7 @@ pub(crate) fn spawn_sweep_loop(config: &ConfigHandle, maintenance: Maintenance, 
                     let (batches, events, checkpoints) =
                         (report.batches, report.events, report.checkpoints);
                     let flow_contents = report.flow_contents;
+                    let (sign_ins, audit_entries) = (report.sign_ins, report.audit_entries);
                     tracing::info!(
                         requests,
                         dead_letters,
@@ -28,6 +29,8 @@ pub(crate) fn spawn_sweep_loop(config: &ConfigHandle, maintenance: Maintenance, 
                         events,
                         checkpoints,
                         flow_contents,
+                        sign_ins,
+                        audit_entries,
                         "deleted expired data"
                     );
                 }
@@ -57,6 +60,7 @@ fn retention_of(config: &AppConfig) -> Retention {
             newest: newest.unwrap_or(1),
             days,
         }),
+        audit: days_of(retention.audit_days),
     }
 }
 

@@ -7,7 +7,7 @@ use harness::acp::AcpContext;
 use super::context::Context;
 use super::resources::Resources;
 use super::stores::Stores;
-use super::{mcp, web};
+use super::{mcp, security, web};
 use crate::agents::configured::{AgentPorts, ConfiguredAgents};
 
 pub(super) fn open(
@@ -29,6 +29,7 @@ pub(super) fn open(
             mcp::program_variables(environment),
             Some(resources.mcp.config()),
         )),
+        access: security::access(context, stores),
         clock: stores.clock.clone(),
         testing: context.settings.is_loopback(),
     };

@@ -16,7 +16,7 @@ use super::context::Context;
 use super::flows::Flows;
 use super::resources::Resources;
 use super::stores::Stores;
-use super::{items, metrics, schedules, security};
+use super::{items, metrics, schedules, security, user_data};
 use crate::gateway_ports::catalog::ConfigCatalog;
 use crate::gateway_ports::thread_files::ThreadResources;
 
@@ -30,6 +30,11 @@ pub(super) fn open(
     channels: &ChannelService,
 ) -> anyhow::Result<Arc<GatewayState>> {
     let (settings, clock) = (context.settings, &stores.clock);
+    let thread_files = Arc::new(ThreadResources {
+        files: resources.files.clone(),
+        mcp: resources.mcp.clone(),
+    });
+    let user_data = user_data::of_server(stores, runs, thread_files.clone(), &resources.files);
     Ok(Arc::new(GatewayState {
         runs: runs.clone(),
         items: items::open(context, stores)?,
@@ -63,10 +68,7 @@ pub(super) fn open(
             branches: stores.of_events.threads.clone(),
             feedback: stores.feedback.clone(),
             checkpoints: stores.checkpoints.clone(),
-            files: Arc::new(ThreadResources {
-                files: resources.files.clone(),
-                mcp: resources.mcp.clone(),
-            }),
+            files: thread_files,
         },
         agent_services: AgentServices {
             assistant_store: stores.assistants.clone(),
@@ -82,7 +84,7 @@ pub(super) fn open(
             runtime: Arc::new(channels.clone()),
             connections: stores.channels.connections.clone(),
         },
-        security: security::open(context, stores)?,
+        security: security::open(context, stores, user_data)?,
         observability: Observability {
             health: Arc::new(Health::new(stores.probes.clone())),
             run_gauges: Default::default(),

@@ -14,6 +14,7 @@ pub(super) fn start(context: &Context<'_>, stores: &Stores) {
         outbox: stores.webhooks.clone(),
         checkpoints: stores.checkpoints.clone(),
         flows: stores.flows.clone(),
+        accounts: stores.accounts.clone(),
         clock: stores.clock.clone(),
         holder: context.ids.node_id().to_string(),
     };

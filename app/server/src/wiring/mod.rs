@@ -31,6 +31,9 @@ mod services;
 mod sign_in;
 mod skills;
 mod stores;
+mod user_data;
+mod user_rows;
+pub mod users;
 mod web;
 mod webhooks;
 

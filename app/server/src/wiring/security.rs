@@ -1,5 +1,8 @@
 //! Creates what decides about who may send requests.
 
+use std::sync::Arc;
+
+use deerflow_domain::accounts::UserData;
 use deerflow_gateway::SecurityState;
 use deerflow_gateway::guard::auth::{Authenticator, AuthenticatorParts};
 use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
@@ -10,10 +13,15 @@ use super::context::Context;
 use super::sign_in;
 use super::stores::Stores;
 use crate::config::Settings;
+use crate::gateway_ports::access::ConfiguredAccess;
 
-pub(super) fn open(context: &Context<'_>, stores: &Stores) -> anyhow::Result<SecurityState> {
+pub(super) fn open(
+    context: &Context<'_>,
+    stores: &Stores,
+    user_data: Vec<Arc<dyn UserData>>,
+) -> anyhow::Result<SecurityState> {
     let environment = context.config.environment();
-    let sign_in = sign_in::open(context, stores)?;
+    let sign_in = sign_in::open(context, stores, user_data)?;
     let internal_token = environment.filled("DEER_FLOW_INTERNAL_AUTH_TOKEN");
     let persistence = environment.filled("DEER_FLOW_AUTH_ALLOW_INSECURE_PERSISTENT_COOKIE");
     Ok(SecurityState {
@@ -26,9 +34,18 @@ pub(super) fn open(context: &Context<'_>, stores: &Stores) -> anyhow::Result<Sec
             clock: stores.clock.clone(),
         }),
         origin_policy: origin_policy(context.settings),
+        access: access(context, stores),
         trusted_proxies: trusted_proxies(environment),
         insecure_persistence: persistence.and_then(parse_switch).unwrap_or_default(),
         sign_in: sign_in.services,
+    })
+}
+
+/// Creates the rules of roles.
+pub(super) fn access(context: &Context<'_>, stores: &Stores) -> Arc<ConfiguredAccess> {
+    Arc::new(ConfiguredAccess {
+        config: context.config.clone(),
+        accounts: stores.accounts.accounts.clone(),
     })
 }
 

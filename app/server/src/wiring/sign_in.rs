@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use deerflow_accounts::oidc::ProviderClient;
 use deerflow_accounts::password::PasswordPool;
-use deerflow_accounts::{SessionCache, SignIn, SignInParts, Signer, SigningSecret};
+use deerflow_accounts::{
+    AccountDeletion, SessionCache, SignIn, SignInParts, Signer, SigningSecret,
+};
+use deerflow_domain::accounts::UserData;
 use deerflow_gateway::SignInServices;
 use deerflow_gateway::guard::auth::{AccountPresence, Sessions};
 use tokio::time::Instant;
@@ -20,7 +23,12 @@ pub(super) struct SignInArea {
     pub(super) sessions: Sessions,
 }
 
-pub(super) fn open(context: &Context<'_>, stores: &Stores) -> anyhow::Result<SignInArea> {
+/// Creates the services. `user_data` is what is deleted with an account.
+pub(super) fn open(
+    context: &Context<'_>,
+    stores: &Stores,
+    user_data: Vec<Arc<dyn UserData>>,
+) -> anyhow::Result<SignInArea> {
     let (clock, accounts) = (&stores.clock, &stores.accounts);
     let secret = context.config.environment().filled("AUTH_JWT_SECRET");
     let secret = SigningSecret::load(secret, &context.settings.home)?;
@@ -32,10 +40,12 @@ pub(super) fn open(context: &Context<'_>, stores: &Stores) -> anyhow::Result<Sig
         clock: clock.clone(),
         ids: context.ids.clone(),
     });
+    let deletion = AccountDeletion::new(accounts.clone(), cache.clone(), user_data, clock.clone());
     Ok(SignInArea {
         services: Arc::new(SignInServices {
             service,
             providers: ProviderClient::new(clock.clone())?,
+            deletion,
             stores: accounts.clone(),
             keys: stores.keys.clone(),
             presence: Arc::new(AccountPresence::new(accounts.accounts.clone())),

@@ -19,6 +19,7 @@ use harness::runtime::tasks::Tasks;
 use super::context::Context;
 use super::database::{data_folder, database_of, node_address};
 use super::journal::{self, EventStores};
+use super::user_rows::UserRows;
 
 /// All stores, over one database.
 #[derive(Debug)]
@@ -45,6 +46,7 @@ pub(super) struct Stores {
     pub(super) channels: ChannelStores,
     pub(super) keys: Arc<SqlApiKeyStore>,
     pub(super) accounts: AccountStores,
+    pub(super) user_rows: UserRows,
     /// Readiness probes of the storage locations.
     pub(super) probes: Vec<Arc<dyn ReadinessProbe>>,
 }
@@ -89,6 +91,7 @@ impl Stores {
             channels: SqlChannelStore::new(db.clone()).stores(),
             keys: Arc::new(SqlApiKeyStore::new(&db)),
             accounts: SqlAccountStore::new(db.clone()).stores(),
+            user_rows: UserRows::of(&db),
             probes,
         })
     }

@@ -20,6 +20,7 @@ use tower::util::option_layer;
 
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
+use crate::guard::permissions::check_permission;
 use crate::guard::request_guard::{RequestGuard, guard_request};
 use crate::http::cors::cors;
 use crate::http::trace_ids::add_trace_id;
@@ -30,6 +31,9 @@ use crate::state::GatewayState;
 pub fn router(state: Arc<GatewayState>) -> Router {
     let (root, of_root) = shared().merge(root()).split_for_parts();
     let (deerflow, of_deerflow) = shared().merge(deerflow::routes()).split_for_parts();
+    let permission = from_fn_with_state(state.security.access.clone(), check_permission);
+    let root = root.route_layer(permission.clone());
+    let deerflow = deerflow.route_layer(permission);
     let deerflow = deerflow.route_layer(Extension(Document::of_both(of_root.clone(), of_deerflow)));
     root.layer(Extension(Document::of_platform(of_root)))
         .nest("/api/langgraph", deerflow.clone())

@@ -39,7 +39,10 @@ pub use settings::{
     SkillRollback, SkillSwitch, SkillText,
 };
 pub use shared::{Config, Metadata};
-pub use sign_in::{NewAccountBody, NewKeyBody, PasswordChangeBody, SignInForm};
+pub use sign_in::{
+    NewAccountBody, NewKeyBody, NewUserBody, PasswordChangeBody, RoleName, SignInForm,
+    UserPatchBody,
+};
 pub use states::{
     Checkpoint, Content, ContentBlock, CursorConfig, HistorySearch, Message, MessageType, Messages,
     Role, RoleMessage, StateAt, StatePatch, StateUpdate, StateValuesBody, TypedMessage,

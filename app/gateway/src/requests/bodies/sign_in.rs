@@ -1,9 +1,11 @@
 //! Bodies of sign-in.
 
+use deerflow_domain::accounts::Role;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::extract::request_body;
+use crate::schema::words;
 
 /// A new account.
 #[derive(Default, Deserialize, ToSchema)]
@@ -71,6 +73,53 @@ pub struct NewKeyBody {
 }
 
 request_body!(NewKeyBody);
+
+words! {
+    /// Role of an account.
+    RoleName(Role) {
+        "user" => Role::User,
+        "admin" => Role::Admin,
+    }
+}
+
+impl Default for RoleName {
+    fn default() -> Self {
+        Self(Role::User)
+    }
+}
+
+/// An account that an administrator creates.
+#[derive(Default, Deserialize, ToSchema)]
+pub struct NewUserBody {
+    /// E-mail address of at most 254 characters.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub email: String,
+    /// Role.
+    #[serde(default)]
+    #[schema(inline)]
+    pub role: RoleName,
+    /// Password of 8 to 256 characters. Without one it is generated, and the person has to choose
+    /// another one.
+    #[serde(default)]
+    pub password: Option<String>,
+}
+
+request_body!(NewUserBody);
+
+/// Change of an account by an administrator.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct UserPatchBody {
+    /// New role.
+    #[serde(default)]
+    #[schema(inline)]
+    pub role: Option<RoleName>,
+    /// `true` disables the account and ends its sessions, `false` enables it.
+    #[serde(default)]
+    pub disabled: Option<bool>,
+}
+
+request_body!(UserPatchBody);
 
 fn yes() -> bool {
     true

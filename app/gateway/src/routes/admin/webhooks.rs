@@ -1,24 +1,23 @@
-//! `/admin`: administration of webhooks.
+//! `/admin/webhooks`: undelivered webhook calls.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::{App, JsonResult};
+use super::ADMINS_ONLY;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
 use crate::guard::auth::require_admin;
+use crate::routes::{App, JsonResult};
 use crate::state::RunServices;
 use crate::webhooks::dead_letter_json;
 
-/// Error for all other users.
-const ADMINS_ONLY: &str = "Admin privileges required to manage the installation.";
 /// Maximum and default number of listed calls.
 pub(crate) const MAX_CALLS: u32 = 1_000;
 pub(crate) const DEFAULT_CALLS: u32 = 100;
 
 /// `GET /admin/webhooks`: undelivered calls of all users, or only the dead letters.
-pub(crate) async fn webhooks(State(run_services): State<RunServices>, query: Query) -> JsonResult {
+pub(crate) async fn list(State(run_services): State<RunServices>, query: Query) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let only_dead = query.flag("dead")?.unwrap_or_default();
     let limit = query
@@ -32,7 +31,7 @@ pub(crate) async fn webhooks(State(run_services): State<RunServices>, query: Que
 }
 
 /// `POST /admin/webhooks/{run_id}/resend`: sends a call now, with a new retry budget.
-pub(crate) async fn resend_webhook(State(state): App, ids: Ids) -> Result<StatusCode, ApiError> {
+pub(crate) async fn resend(State(state): App, ids: Ids) -> Result<StatusCode, ApiError> {
     require_admin(ADMINS_ONLY)?;
     let run = ids.run()?;
     if state

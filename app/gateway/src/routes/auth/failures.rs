@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::error::{ApiError, Issue, SignInFailure, capitalized};
 
 /// Converts a failure; `password` is the field of the new password.
-pub(super) fn refusal(error: SignInError, password: &str) -> ApiError {
+pub(crate) fn refusal(error: SignInError, password: &str) -> ApiError {
     let text = capitalized(&error.to_string());
     match error {
         SignInError::BadCredentials => SignInFailure::bad_credentials().into(),
@@ -34,6 +34,7 @@ pub(super) fn refusal(error: SignInError, password: &str) -> ApiError {
             SignInFailure::password_change("Current password is incorrect").into()
         }
         SignInError::NotFound => SignInFailure::unknown_user().into(),
+        SignInError::LastAdministrator | SignInError::NoAdministrator => ApiError::Conflict(text),
         SignInError::Store(error) => error.into(),
     }
 }

@@ -2,11 +2,12 @@
 
 mod accounts;
 mod callback;
-mod failures;
+pub(crate) mod failures;
 mod form;
 mod keys;
 mod password;
 mod providers;
+pub(crate) mod recorder;
 mod session_list;
 mod setup;
 mod state_cookie;

@@ -7,8 +7,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
-use deerflow_accounts::{Client, SignedIn};
+use deerflow_accounts::{Client, Operator, SignedIn};
 use deerflow_domain::accounts::NewAuditEntry;
+use harness::runtime::actor_context::effective_user_id;
 
 use super::state_cookie::StateCookie;
 use crate::error::{ApiError, SignInFailure};
@@ -129,8 +130,16 @@ impl Visitor {
         response
     }
 
+    /// Returns the caller as actor of an administrative operation.
+    pub(crate) fn operator(&self) -> Operator {
+        Operator {
+            actor: Some(effective_user_id()),
+            client: Some(self.client.clone()),
+        }
+    }
+
     /// Adds the client to an audit entry.
-    pub(super) fn sign(&self, entry: NewAuditEntry) -> NewAuditEntry {
+    pub(crate) fn sign(&self, entry: NewAuditEntry) -> NewAuditEntry {
         let address = self.client.address.to_canonical().to_string();
         entry.from_client(Some(&address), self.client.agent.as_deref())
     }

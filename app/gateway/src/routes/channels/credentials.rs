@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
+use deerflow_domain::accounts::AuditAction;
 use deerflow_domain::channels::{ChannelField, ChannelRuntimeError, ChannelStatus};
 use serde_json::{Map, Value};
 
@@ -13,6 +14,7 @@ use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Ids, Issues};
 use crate::guard::auth::require_admin;
 use crate::requests::bodies::ChannelCredentials;
+use crate::routes::auth::recorder::Recorder;
 use crate::routes::{App, JsonResult};
 use crate::state::ChannelServices;
 
@@ -23,6 +25,7 @@ const ADMINS_ONLY: &str = "Admin privileges required to manage channel runtime c
 /// masked value that is sent back keeps the stored one.
 pub(crate) async fn configure(
     State(channels): State<ChannelServices>,
+    recorder: Recorder,
     ids: Ids,
     body: Body<ChannelCredentials>,
 ) -> JsonResult {
@@ -48,12 +51,14 @@ pub(crate) async fn configure(
         }
         other => other.into(),
     })?;
+    let action = AuditAction::ChannelChanged;
+    recorder.record(action, &status.provider).await;
     Ok(Json(current_provider(&channels, &status.provider).await?))
 }
 
 /// `DELETE /channels/{provider}/runtime-config`: deletes stored credentials and disconnects all
 /// users, whose connections would otherwise hold for the next bot.
-pub(crate) async fn forget(State(state): App, ids: Ids) -> JsonResult {
+pub(crate) async fn forget(State(state): App, recorder: Recorder, ids: Ids) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let channels = &state.channels;
     let status = supported_provider(channels, &ids).await?;
@@ -65,6 +70,8 @@ pub(crate) async fn forget(State(state): App, ids: Ids) -> JsonResult {
         .runtime
         .forget_credentials(&status.provider)
         .await?;
+    let action = AuditAction::ChannelChanged;
+    recorder.record(action, &status.provider).await;
     Ok(Json(current_provider(channels, &status.provider).await?))
 }
 

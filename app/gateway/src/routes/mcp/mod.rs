@@ -2,11 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
+use deerflow_domain::accounts::AuditAction;
 use harness::mcp::settings::{
     McpPortError, McpServerList, ServerIssue, replace_servers, server_issues, switch_server,
 };
 use serde_json::{Map, Value, json};
 
+use super::auth::recorder::Recorder;
 use super::{App, JsonResult};
 use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Ids, Issues, Query};
@@ -25,14 +27,20 @@ pub(crate) async fn get(State(agents): State<AgentServices>) -> JsonResult {
 }
 
 /// `PUT /mcp/config`: replaces the servers. Redacted values may be sent back as they were returned.
-pub(crate) async fn put(State(agents): State<AgentServices>, body: Body<McpConfig>) -> JsonResult {
+pub(crate) async fn put(
+    State(agents): State<AgentServices>,
+    recorder: Recorder,
+    body: Body<McpConfig>,
+) -> JsonResult {
     require_admin(OWNERS)?;
     let (body, mut issues) = body.parts();
     check_servers(&body.mcp_servers, &mut issues);
     issues.finish()?;
-    Ok(Json(json!(
-        replace_servers(&*agents.mcp, body.mcp_servers).await?
-    )))
+    let names: Vec<String> = body.mcp_servers.keys().cloned().collect();
+    let replaced = replace_servers(&*agents.mcp, body.mcp_servers).await?;
+    let names = names.join(", ");
+    recorder.record(AuditAction::McpChanged, &names).await;
+    Ok(Json(json!(replaced)))
 }
 
 /// Adds the issues of the servers of a body.
@@ -55,6 +63,7 @@ fn check_servers(servers: &Map<String, Value>, issues: &mut Issues) {
 /// `PATCH /mcp/config`: enables or disables one server.
 pub(crate) async fn patch(
     State(agents): State<AgentServices>,
+    recorder: Recorder,
     body: Body<McpSwitch>,
 ) -> JsonResult {
     require_admin(OWNERS)?;
@@ -69,9 +78,9 @@ pub(crate) async fn patch(
     }
     issues.finish()?;
     let name = body.server_name.unwrap_or_default();
-    Ok(Json(json!(
-        switch_server(&*agents.mcp, name, body.enabled).await?
-    )))
+    let switched = switch_server(&*agents.mcp, name.clone(), body.enabled).await?;
+    recorder.record(AuditAction::McpChanged, &name).await;
+    Ok(Json(json!(switched)))
 }
 
 /// `POST /mcp/cache/reset`: closes all sessions with servers; the next run opens new ones.

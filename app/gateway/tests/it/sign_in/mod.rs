@@ -1,7 +1,8 @@
 //! Sign-in over HTTP: accounts, sessions, keys and what refuses them.
 
 mod accounts;
-mod browser;
+pub(crate) mod browser;
 mod keys;
 mod proxies;
 mod sessions;
+mod users;

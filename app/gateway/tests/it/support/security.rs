@@ -4,21 +4,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use deerflow_accounts::oidc::ProviderClient;
 use deerflow_accounts::password::PasswordPool;
-use deerflow_accounts::{SessionCache, SignIn, SignInParts, Signer, SigningSecret};
+use deerflow_accounts::{
+    AccountDeletion, SessionCache, SignIn, SignInParts, Signer, SigningSecret,
+};
 use deerflow_domain::accounts::{AccountStores, InMemoryAccounts};
 use deerflow_domain::api_keys::InMemoryApiKeyStore;
 use deerflow_gateway::guard::auth::{
-    AccountPresence, Authenticator, AuthenticatorParts, KeyRule, Sessions,
+    ADMIN, AccountPresence, Authenticator, AuthenticatorParts, KeyRule, Sessions,
 };
 use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
 use deerflow_gateway::guard::trusted_proxies::TrustedProxies;
-use deerflow_gateway::ports::SignInRules;
+use deerflow_gateway::ports::{AccessControl, SignInRules};
 use deerflow_gateway::{SecurityState, SignInServices};
 use harness::clock::Clock;
-use harness::config::OidcConfig;
+use harness::config::{OidcConfig, RoleRules};
 use harness::ids::SystemIds;
+use harness::runtime::actor_context::ActorContext;
+use harness::runtime::runs::store::StoreError;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -49,11 +54,25 @@ impl SignInRules for Rules {
     }
 }
 
+/// Rules of people who are no administrators; `None` while roles restrict nothing.
+#[derive(Debug, Default)]
+pub(crate) struct RoleTable(pub(crate) Mutex<Option<RoleRules>>);
+
+#[async_trait]
+impl AccessControl for RoleTable {
+    async fn rules_of(&self, actor: &ActorContext) -> Result<Option<RoleRules>, StoreError> {
+        let is_admin = actor.scopes.iter().any(|scope| scope == ADMIN);
+        Ok(self.0.lock().clone().filter(|_| !is_admin))
+    }
+}
+
 /// Stores and rules behind a security state.
 pub(crate) struct Accounts {
     pub(crate) keys: Arc<InMemoryApiKeyStore>,
     pub(crate) stores: AccountStores,
     pub(crate) rules: Arc<Rules>,
+    /// Rules of roles, which tests change.
+    pub(crate) access: Arc<RoleTable>,
     clock: Arc<dyn Clock>,
 }
 
@@ -69,6 +88,7 @@ impl Accounts {
                 setup_time: Mutex::new(Duration::from_secs(1_800)),
                 oidc: Mutex::default(),
             }),
+            access: Arc::default(),
             clock,
         }
     }
@@ -86,6 +106,8 @@ impl Accounts {
             clock: clock.clone(),
             ids: Arc::new(SystemIds::default()),
         });
+        let deletion =
+            AccountDeletion::new(stores.clone(), cache.clone(), Vec::new(), clock.clone());
         SecurityState {
             authenticator: Authenticator::new(AuthenticatorParts {
                 rule,
@@ -104,10 +126,12 @@ impl Accounts {
                 vec!["https://ui.test".to_owned()],
             ),
             trusted_proxies: TrustedProxies::default(),
+            access: self.access.clone(),
             insecure_persistence: false,
             sign_in: Arc::new(SignInServices {
                 service,
                 providers: ProviderClient::new(clock.clone()).expect("certificates"),
+                deletion,
                 stores: stores.clone(),
                 keys: self.keys.clone(),
                 presence,

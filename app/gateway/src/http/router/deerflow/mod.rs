@@ -1,6 +1,7 @@
 //! Routes of DeerFlow's dialect only, for its web UI.
 
 mod absent_features;
+mod admin;
 mod channels;
 mod memory;
 mod operations;
@@ -25,6 +26,7 @@ pub(super) fn routes() -> Routes {
     .tag(SETTINGS);
     settings::routes()
         .merge(sign_in::routes())
+        .merge(admin::routes())
         .merge(channels::routes())
         .merge(absent_features::routes())
         .merge(memory::routes())

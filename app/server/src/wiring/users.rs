@@ -1,0 +1,98 @@
+//! Opens the accounts of an installation for a command, whether or not its server is running.
+
+use std::sync::Arc;
+
+use deerflow_accounts::password::PasswordPool;
+use deerflow_accounts::{AccountDeletion, SessionCache, SignIn, SignInParts, StoredRuns, UserRuns};
+use deerflow_domain::accounts::{AccountStores, UserData};
+use deerflow_stores::{Database, SqlAccountStore, SqlRunStore, SqlUserRows};
+use harness::clock::Clock;
+use harness::config::AppConfig;
+use harness::ids::SystemIds;
+use harness::runtime::tasks::Tasks;
+use harness::sandbox::{FileHome, FileLimits};
+
+use super::database::database_of;
+use super::journal::{self, EventStores};
+use super::user_data;
+use crate::config::Settings;
+
+/// Accounts of an installation.
+#[derive(Debug)]
+pub struct OpenedAccounts {
+    /// Operations on accounts.
+    pub service: SignIn,
+    /// Stores.
+    pub stores: AccountStores,
+    /// Clock of the stores.
+    pub clock: Arc<dyn Clock>,
+    db: Database,
+    cache: Arc<SessionCache>,
+    /// `true` if a process is using the database.
+    in_use: bool,
+}
+
+/// Opens the accounts for one command. The caller must shut `tasks` down afterwards.
+pub async fn open(
+    config: &AppConfig,
+    settings: &Settings,
+    tasks: &Tasks,
+) -> anyhow::Result<OpenedAccounts> {
+    let address = database_of(config, settings)?;
+    let in_use = Database::probe(&address).await?.in_use;
+    let db = if in_use {
+        Database::open_shared(&address).await?
+    } else {
+        Database::open(&address, tasks).await?
+    };
+    let clock = db.clock(tasks).await?;
+    let stores = SqlAccountStore::new(db.clone()).stores();
+    let cache = Arc::new(SessionCache::new(stores.sessions.clone(), clock.clone()));
+    let service = SignIn::new(SignInParts {
+        stores: stores.clone(),
+        passwords: PasswordPool::default(),
+        cache: cache.clone(),
+        clock: clock.clone(),
+        ids: Arc::new(SystemIds::default()),
+    });
+    Ok(OpenedAccounts {
+        service,
+        stores,
+        clock,
+        db,
+        cache,
+        in_use,
+    })
+}
+
+impl OpenedAccounts {
+    /// Prepares the deletion of accounts. Fails if a server uses a journal of its own.
+    pub fn deletion(
+        &self,
+        config: &AppConfig,
+        settings: &Settings,
+    ) -> anyhow::Result<AccountDeletion> {
+        let runs = Arc::new(SqlRunStore::new(self.db.clone()));
+        let journal = journal::open(config, settings, &mut Vec::new())?;
+        let threads = EventStores::new(&self.db, &runs, journal).threads;
+        let ending: Arc<dyn UserData> = if self.in_use {
+            let (query, cancels, clock) = (runs.clone(), runs, self.clock.clone());
+            Arc::new(UserRuns(Arc::new(StoredRuns {
+                query,
+                cancels,
+                clock,
+            })))
+        } else {
+            SqlUserRows::abandoned_runs(&self.db)
+        };
+        let files = FileHome::new(settings.home.as_path(), FileLimits::default());
+        let data = user_data::of_command(&self.db, ending, threads, &files);
+        let (stores, cache, clock) = (&self.stores, &self.cache, &self.clock);
+        Ok(AccountDeletion::new(
+            stores.clone(),
+            cache.clone(),
+            data,
+            clock.clone(),
+        ))
+    }
+}
