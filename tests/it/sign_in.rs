@@ -1,78 +1,10 @@
 //! Sign-in to the real gateway: setup, registration, separation of users, logout.
 
-use std::collections::BTreeMap;
-
 use deerflow_tests::gateway::GatewayProcess;
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::rig::{HttpResponse, client, config, strict_model};
-
-const PASSWORD: &str = "a quiet brown deer";
-
-/// Browser with cookies.
-struct Browser {
-    base_url: String,
-    client: reqwest::Client,
-    cookies: BTreeMap<String, String>,
-}
-
-impl Browser {
-    fn new(gateway: &GatewayProcess) -> Self {
-        Self {
-            base_url: gateway.base_url(),
-            client: client(),
-            cookies: BTreeMap::new(),
-        }
-    }
-
-    /// Sends a request as a page of the gateway does, and stores the cookies of the response.
-    async fn send(&mut self, method: Method, path: &str, body: Option<Value>) -> HttpResponse {
-        let mut request = self
-            .client
-            .request(method, format!("{}{path}", self.base_url))
-            .header("origin", &self.base_url);
-        let cookies: Vec<String> = self
-            .cookies
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        if !cookies.is_empty() {
-            request = request.header("cookie", cookies.join("; "));
-        }
-        if let Some(token) = self.cookies.get("csrf_token") {
-            request = request.header("x-csrf-token", token);
-        }
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        let answer = HttpResponse::of(request).await;
-        for cookie in answer.headers.get_all("set-cookie") {
-            let cookie = cookie.to_str().expect("text");
-            let pair = cookie.split("; ").next().expect("a pair");
-            let (name, value) = pair.split_once('=').expect("a pair");
-            if cookie.contains("Max-Age=0") {
-                self.cookies.remove(name);
-            } else {
-                self.cookies.insert(name.to_owned(), value.to_owned());
-            }
-        }
-        answer
-    }
-
-    async fn get(&mut self, path: &str) -> HttpResponse {
-        self.send(Method::GET, path, None).await
-    }
-
-    async fn post(&mut self, path: &str, body: Value) -> HttpResponse {
-        self.send(Method::POST, path, Some(body)).await
-    }
-
-    async fn sign_up(&mut self, route: &str, email: &str) -> HttpResponse {
-        let body = json!({ "email": email, "password": PASSWORD });
-        self.post(&format!("/api/v1/auth/{route}"), body).await
-    }
-}
+use crate::rig::browser::Browser;
+use crate::rig::{config, strict_model};
 
 async fn start() -> GatewayProcess {
     let model = strict_model().await;

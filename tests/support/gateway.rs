@@ -277,7 +277,8 @@ impl GatewayProcess {
     async fn spawn(&mut self) -> anyhow::Result<()> {
         let started = Instant::now();
         let mut child = self
-            .command()
+            .program(&["serve"])
+            .stdin(Stdio::null())
             .spawn()
             .with_context(|| format!("running {}", self.options.binary.display()))?;
         let pid = child.id().unwrap_or_default();
@@ -313,10 +314,12 @@ impl GatewayProcess {
         Ok(())
     }
 
-    fn command(&self) -> Command {
+    /// Returns a command of the program with these arguments, over the gateway's configuration and
+    /// data.
+    pub fn program(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.options.binary);
         command
-            .arg("serve")
+            .args(arguments)
             .current_dir(&self.home)
             .env("DEER_FLOW_PROJECT_ROOT", &self.home)
             .env("DEER_FLOW_CONFIG_PATH", self.home.join("config.yaml"))
@@ -328,7 +331,6 @@ impl GatewayProcess {
             .env_remove("DEER_FLOW_ENV")
             .env_remove("ENVIRONMENT")
             .envs(self.options.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);

@@ -1,5 +1,6 @@
 //! Test gateway with a scripted model, and an HTTP client with assertions on its responses.
 
+pub(crate) mod browser;
 mod messages;
 mod response;
 
