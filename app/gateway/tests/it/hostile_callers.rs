@@ -64,7 +64,7 @@ impl<'a> Ann<'a> {
             .post("/api/v1/auth/keys", json!({ "name": SECRET }))
             .await;
         let cron = json!({
-            "assistant_id": "lead_agent", "schedule": "0 0 1 1 *", "input": { "v": SECRET },
+            "assistant_id": "lead_agent", "schedule": "0 0 1 1 *",
             "metadata": { "v": SECRET },
         });
         let cron = browser.post("/runs/crons", cron).await;
