@@ -128,8 +128,9 @@ async fn verified_admin_email_makes_a_new_account_administrator() {
     let user = enter(&rig, rules(false), &unverified).await.unwrap();
     assert_eq!(user.role, Role::User);
     let rig = super::super::tests::rig();
-    let root = enter(&rig, rules(true), &person("s1", "root@example.org"));
-    let root = root.await.unwrap();
+    let root = enter(&rig, rules(true), &person("s1", "root@example.org"))
+        .await
+        .unwrap();
     assert_eq!((root.role, &*root.id), (Role::Admin, "default"));
     let ann = enter(&rig, rules(true), &person("s2", "ann@example.org")).await;
     assert_eq!(ann.unwrap().role, Role::User);

@@ -33,8 +33,8 @@ pub use creation::{
     promotion_needs_administrator,
 };
 pub use keys::{
-    dropped_credentials_leave_no_password_and_no_key,
     admin_key_of_demoted_account_has_no_admin_right,
+    dropped_credentials_leave_no_password_and_no_key,
     key_of_disabled_or_deleted_account_is_not_found, keys_of_a_user_are_limited,
     keys_of_operators_are_recorded, own_keys_are_revoked_by_owner_only,
 };

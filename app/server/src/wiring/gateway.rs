@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use deerflow_channels::ChannelService;
 use deerflow_gateway::observability::health::Health;
-use deerflow_gateway::thread_log::{LogLimits, LogPorts, ThreadLogs};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
     AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
@@ -16,7 +15,7 @@ use super::context::Context;
 use super::flows::Flows;
 use super::resources::Resources;
 use super::stores::Stores;
-use super::{items, metrics, schedules, security, user_data};
+use super::{items, metrics, schedules, security, thread_logs, user_data};
 use crate::gateway_ports::catalog::ConfigCatalog;
 use crate::gateway_ports::thread_files::ThreadResources;
 
@@ -50,19 +49,7 @@ pub(super) fn open(
             outbox: stores.webhooks.clone(),
             webhooks,
         },
-        thread_logs: ThreadLogs::new(
-            LogPorts {
-                runs: runs.clone(),
-                positions: stores.thread_log.clone(),
-                checkpoints: stores.checkpoints.clone(),
-                clock: clock.clone(),
-                tasks: context.tasks.clone(),
-            },
-            LogLimits {
-                events: context.config.current().runs.max_log_events_per_thread,
-                bytes: context.config.current().runs.max_log_mb_per_thread << 20,
-            },
-        ),
+        thread_logs: thread_logs::open(context, stores, runs),
         thread_services: ThreadServices {
             threads: stores.of_events.threads.clone(),
             branches: stores.of_events.threads.clone(),

@@ -31,6 +31,7 @@ mod services;
 mod sign_in;
 mod skills;
 mod stores;
+mod thread_logs;
 mod user_data;
 mod user_rows;
 pub mod users;
