@@ -85,7 +85,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("extensions_config.json");
         std::fs::write(&file, r#"{"mcpInterceptors": ["a.b:c"]}"#).expect("written");
-        let environment = Environment::of(folder.path(), []);
+        let environment = Environment::of(folder.path(), None::<(String, String)>);
         let found = warnings(&environment);
         assert_eq!(found.len(), 1);
         let text = found[0].to_string();
