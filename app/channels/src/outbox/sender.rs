@@ -134,8 +134,7 @@ async fn send_when_due(
     match sent {
         Ok(Sent { ids }) => {
             fail_points::pass("channel.sent");
-            let now = bot.hub.clock.now();
-            outbox.sent(&bot.claim, id, ids, now).await?;
+            record_sent(bot, id, ids).await?;
             fail_points::pass("channel.delivered");
             if message.last {
                 show(bot, &message.target, Receipt::Done);
@@ -145,6 +144,26 @@ async fn send_when_due(
         Err(error) => {
             measures::failed(bot.provider, &error);
             not_sent(bot, &row, &error, delivery).await
+        }
+    }
+}
+
+/// Records that a message was sent. A store failure is no reason to send it again, so the record is
+/// repeated until the service stops.
+async fn record_sent(bot: &Bot, id: Uuid, ids: Vec<String>) -> Result<(), ChannelStoreError> {
+    let outbox = &bot.hub.stores.outbox;
+    loop {
+        let now = bot.hub.clock.now();
+        match outbox.sent(&bot.claim, id, ids.clone(), now).await {
+            Err(error) if error != ChannelStoreError::Fenced && !bot.stop.is_cancelled() => {
+                tracing::warn!(%error, account = %bot.claim.account, message = %id, "a sent message cannot be recorded, retrying");
+                tokio::select! {
+                    () = tokio::time::sleep(STORE_PAUSE) => {}
+                    // A last attempt follows.
+                    () = bot.stop.cancelled() => {}
+                }
+            }
+            recorded => return recorded,
         }
     }
 }
