@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
 use deerflow_domain::channels::{
-    Acceptance, Account, ChannelRuntime, ChannelState, InboxBatch, InboxFilter, InboxLimits,
-    MessageKey, NewInboxMessage, NewOutgoing, OutgoingFilter, OutgoingState,
+    Acceptance, Account, ChannelRuntime, ChannelState, ChannelStores, InMemoryChannels, InboxBatch,
+    InboxFilter, InboxLimits, MessageKey, NewInboxMessage, NewOutgoing, OutgoingFilter,
+    OutgoingState,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::flaky_outbox::FlakyOutbox;
 use super::rig::{Rig, config, within};
 use crate::platform::PlatformError;
+use crate::testkit::MemoryPlatform;
 
 async fn rows(rig: &Rig, state: OutgoingState) -> usize {
     let filter = OutgoingFilter {
@@ -42,6 +45,24 @@ async fn failed_send_is_retried_and_lost_answer_is_not_repeated() {
     assert_eq!(rig.answers("c1", 1).await, ["Hello."]);
     assert_eq!(rig.ask("c1", "then say Next.").await, "Next.");
     assert_eq!(rig.platform.texts("c1"), ["Hello.", "Next."]);
+}
+
+#[tokio::test]
+async fn message_whose_record_failed_is_not_sent_again() {
+    let stores = InMemoryChannels::stores();
+    let outbox = FlakyOutbox::over(stores.outbox.clone(), 1);
+    let stores = ChannelStores {
+        outbox: outbox.clone(),
+        ..stores
+    };
+    let (config, home) = (config(json!({}), json!({})), tempfile::tempdir().unwrap());
+    let platform = MemoryPlatform::default().without_keys();
+    let rig = Rig::over(config, home, platform, stores).await;
+    assert_eq!(rig.ask("c1", "/new").await, crate::words::NEW_CONVERSATION);
+    assert_eq!(rig.ask("c1", "/new").await, crate::words::NEW_CONVERSATION);
+    assert_eq!(outbox.failures_left(), 0);
+    assert_eq!(rig.platform.texts("c1").len(), 2);
+    assert_eq!(rows(&rig, OutgoingState::Sent).await, 2);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod conversations;
 mod delivery;
+mod flaky_outbox;
 mod operations;
 mod people;
 mod rig;

@@ -130,13 +130,22 @@ impl Rig {
     }
 
     pub(super) async fn with_home(config: Arc<AppConfig>, home: tempfile::TempDir) -> Self {
+        let (platform, stores) = (MemoryPlatform::default(), InMemoryChannels::stores());
+        Self::over(config, home, platform, stores).await
+    }
+
+    /// Starts a service over a platform and stores.
+    pub(super) async fn over(
+        config: Arc<AppConfig>,
+        home: tempfile::TempDir,
+        platform: MemoryPlatform,
+        stores: ChannelStores,
+    ) -> Self {
         let client = Client::builder(config.clone())
             .home(home.path())
             .model(Arc::new(ScriptedModel::default()))
             .build()
             .unwrap();
-        let platform = MemoryPlatform::default();
-        let stores = InMemoryChannels::stores();
         let threads = Arc::new(CreatedThreads::default());
         let (config, receiver) = watch::channel(config);
         let tasks = Tasks::new();
