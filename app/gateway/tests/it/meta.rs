@@ -232,7 +232,7 @@ async fn pages_of_a_configured_origin_may_read_every_response() {
         let exposed = response.header("access-control-expose-headers");
         assert_eq!(
             exposed,
-            "content-location,location,x-pagination-total,x-pagination-next,idempotent-replayed",
+            "content-location,location,x-pagination-total,x-pagination-next,idempotent-replayed,x-trace-id",
             "{path}"
         );
     }

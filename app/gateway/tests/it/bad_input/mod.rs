@@ -88,7 +88,8 @@ impl Fixture {
 }
 
 /// Returns the violation if the response is not a client error with a text. The platform reports
-/// invalid labels of the store as plain text.
+/// invalid labels of the store as plain text, and errors of commands in an envelope, whose status
+/// is 200 if it could read the command.
 fn violation(response: &HttpResponse, operation: &Operation, sent: &str) -> Option<String> {
     let bare = operation.path.starts_with("/store/")
         && response.header("content-type").starts_with("text/plain");
@@ -96,7 +97,12 @@ fn violation(response: &HttpResponse, operation: &Operation, sent: &str) -> Opti
         bare || serde_json::from_slice::<Value>(&response.body)
             .is_ok_and(|body| body["detail"].is_string())
     };
-    let refused = response.status.is_client_error() && description();
+    let is_refused_command = || {
+        operation.id == "command_thread"
+            && serde_json::from_slice::<Value>(&response.body)
+                .is_ok_and(|body| body["type"] == "error" && body["message"].is_string())
+    };
+    let refused = (response.status.is_client_error() && description()) || is_refused_command();
     let shown = || {
         String::from_utf8_lossy(&response.body)
             .chars()

@@ -343,12 +343,11 @@ impl ThreadViewer {
         quiet_since: Instant,
         unopened: Option<&ActiveRun>,
     ) -> Option<()> {
-        let beat = if self.heartbeat.is_zero() {
-            POLL_INTERVAL
-        } else {
-            self.heartbeat
+        let poll_at = Instant::now() + POLL_INTERVAL;
+        let until = match self.heartbeat.is_zero() {
+            true => poll_at,
+            false => poll_at.min(quiet_since + self.heartbeat),
         };
-        let until = (quiet_since + beat).min(Instant::now() + POLL_INTERVAL);
         let opened = async {
             match unopened {
                 Some(active) => active.opened.cancelled().await,

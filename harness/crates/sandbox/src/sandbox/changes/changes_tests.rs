@@ -185,7 +185,9 @@ fn partial_scan_compares_only_what_it_visited() {
         max_scanned_files: 3,
         ..ChangeLimits::default()
     });
-    ["b", "d", "f", "h"].map(|name| bench.write(name, "x\n"));
+    for name in ["b", "d", "f", "h"] {
+        bench.write(name, "x\n");
+    }
     let before = bench.before();
     bench.write("a", "created before the end of the first scan\n");
     bench.write("b", "changed\n");
