@@ -46,17 +46,13 @@ async fn changes_of_file_tools_are_those_of_their_run() {
     let path = format!("{OUTPUTS}/a.md");
     assert_eq!(files(&of_first), [[path.as_str(), "created", diff]]);
 
-    let replace = json!({ "description": "d", "path": path, "old_str": "one", "new_str": "two" });
-    let prompt = format!(
-        "{}{} then say b",
-        tool("read_file", &json!({ "description": "d", "path": path })),
-        tool("str_replace", &replace)
-    );
+    let append = json!({ "description": "d", "path": path, "content": "two\n", "append": true });
+    let prompt = format!("{} then say b", tool("write_file", &append));
     let second = rig.run(&first.thread, &body(&prompt)).await;
     let of_second = changes(&rig, &second).await;
     let summary = json!({
         "created": 0, "modified": 1, "deleted": 0, "symlink_created": 0,
-        "additions": 1, "deletions": 1, "truncated": false,
+        "additions": 1, "deletions": 0, "truncated": false,
     });
     assert_eq!(of_second["summary"], summary);
     assert_eq!(

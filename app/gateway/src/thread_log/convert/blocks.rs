@@ -37,11 +37,14 @@ struct DeltaEvent<'a> {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
+#[serde(tag = "type")]
 enum Delta<'a> {
-    TextDelta { text: &'a str },
-    ReasoningDelta { reasoning: &'a str },
-    ToolCallDelta { args: &'a str },
+    #[serde(rename = "text-delta")]
+    Text { text: &'a str },
+    #[serde(rename = "reasoning-delta")]
+    Reasoning { reasoning: &'a str },
+    #[serde(rename = "tool-call-delta")]
+    ToolCall { args: &'a str },
 }
 
 impl Block {
@@ -69,9 +72,9 @@ impl Block {
     pub(super) fn delta<'a>(&mut self, index: usize, added: &'a str) -> impl Serialize + use<'a> {
         self.received.push_str(added);
         let delta = match &self.kind {
-            BlockKind::Text => Delta::TextDelta { text: added },
-            BlockKind::Reasoning => Delta::ReasoningDelta { reasoning: added },
-            BlockKind::Call { .. } => Delta::ToolCallDelta { args: added },
+            BlockKind::Text => Delta::Text { text: added },
+            BlockKind::Reasoning => Delta::Reasoning { reasoning: added },
+            BlockKind::Call { .. } => Delta::ToolCall { args: added },
         };
         DeltaEvent {
             event: "content-block-delta",
