@@ -124,7 +124,9 @@ async fn callback_needs_state_and_cookie_of_its_browser() {
     let long = "s".repeat(5_000);
     let (state, code) = (second.state(), ("code", CODE));
     let with = |state| [code, ("state", state)];
-    let cases: Vec<(&str, Vec<(&str, &str)>, &str, u16)> = vec![
+    // Name, query, cookie, status.
+    type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, &'a str, u16);
+    let cases: Vec<Case<'_>> = vec![
         ("no cookie", with(state).to_vec(), "", 403),
         (
             "cookie of another browser",

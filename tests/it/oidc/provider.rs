@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -13,6 +13,7 @@ use axum::routing::{get, post};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use deerflow_tests::local_server::LocalServer;
+use harness::clock::{Clock, SystemClock};
 use openidconnect::PrivateSigningKey as _;
 use openidconnect::core::{CoreHmacKey, CoreJwsSigningAlgorithm, CoreRsaPrivateSigningKey};
 use openidconnect::{JsonWebKeyId, PkceCodeChallenge, PkceCodeVerifier};
@@ -160,10 +161,7 @@ impl Provider {
 
 /// Returns the time in seconds since 1970.
 pub(super) fn now() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("after 1970");
-    i64::try_from(since.as_secs()).expect("small")
+    SystemClock.now().timestamp()
 }
 
 /// Returns the published key `kid` as a JSON Web Key.

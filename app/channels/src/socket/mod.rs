@@ -228,7 +228,8 @@ mod tests {
         };
         let client = async {
             let address = Url::parse(&address).unwrap();
-            let socket = Socket::open(&Client::new(), &address, HeaderMap::new())
+            let http = Client::builder().no_proxy().build().unwrap();
+            let socket = Socket::open(&http, &address, HeaderMap::new())
                 .await
                 .unwrap();
             let mut received = Vec::new();

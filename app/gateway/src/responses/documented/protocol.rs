@@ -11,11 +11,11 @@ pub struct ProtocolAnswer {
     /// Id of the command; null if it has none.
     pub id: Value,
     /// Result of the command.
-    #[schema(value_type = Object, nullable = false)]
+    #[schema(value_type = Object, required = false, nullable = false)]
     pub result: Option<Value>,
     /// Facts of the connection: `applied_through_seq` is the position of the last event that it
     /// has sent.
-    #[schema(value_type = Object, nullable = false)]
+    #[schema(value_type = Object, required = false, nullable = false)]
     pub meta: Option<Value>,
     /// Code of the error.
     #[schema(nullable = false)]

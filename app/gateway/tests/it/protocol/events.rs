@@ -60,8 +60,8 @@ async fn run_of_classic_api_is_in_the_log() {
     gateway.post(&path, saying("say hi")).await;
     let events = read(open(&gateway, &thread, json!({})).await, 1).await;
     assert_eq!(root(&events), ["running", "completed"]);
-    let values = events.iter().filter(|event| event["method"] == "values");
-    let last = values.last().expect("a state");
+    let mut values = events.iter().filter(|event| event["method"] == "values");
+    let last = values.next_back().expect("a state");
     assert_eq!(last["params"]["data"]["messages"][1]["content"], "hi");
 }
 
@@ -174,7 +174,7 @@ async fn message_ids_equal_those_of_the_state() {
             .map(|message| message["id"].clone())
             .collect()
     };
-    let values = events.iter().filter(|event| event["method"] == "values");
-    let last = values.last().expect("a state");
+    let mut values = events.iter().filter(|event| event["method"] == "values");
+    let last = values.next_back().expect("a state");
     assert_eq!(ids(&last["params"]["data"]), ids(&state["values"]));
 }

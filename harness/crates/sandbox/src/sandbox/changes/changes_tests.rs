@@ -237,7 +237,7 @@ fn hostile_nodes_do_not_stop_the_scan() {
     symlink("/", bench.path("root")).expect("a link");
     symlink(".", bench.path("loop")).expect("a link");
     bench.write("unreadable", "text\n");
-    fs::set_permissions(bench.path("unreadable"), fs::Permissions::from_mode(0)).expect("mode");
+    fs::set_permissions(bench.path("unreadable"), fs::Permissions::from_mode(0o000)).expect("mode");
     (0..40).fold(bench.path("deep"), |above, _| {
         fs::create_dir_all(&above).expect("a folder");
         fs::write(above.join("f"), "x\n").expect("written");
