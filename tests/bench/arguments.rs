@@ -48,7 +48,7 @@ pub(super) enum Chapter {
     Viewers,
     /// Runs of flows, and what stored flows cost other runs.
     Flows,
-    /// What sign-in costs requests, runs and streams.
+    /// Costs of sign-in for requests, runs and streams.
     SignIn,
 }
 

@@ -1,4 +1,4 @@
-//! What sign-in costs: each request, `/me`, runs, and streams while many people sign in.
+//! Costs of sign-in: for each request, `/me`, runs, and streams while many people sign in.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -78,10 +78,10 @@ impl fmt::Display for SignInFigures {
             micros(signed_in.time.p50),
             micros(signed_in.cpu)
         )?;
-        let [alone, beside] = self.gap;
+        let [alone, during_logins] = self.gap;
         writeln!(
             f,
-            "- intervals between tokens of {STREAMS} streams: {alone}; while {LOGINS} people sign in, which took {:.2?}: {beside}",
+            "- intervals between tokens of {STREAMS} streams: {alone}; while {LOGINS} people sign in, which took {:.2?}: {during_logins}",
             self.logins
         )?;
         let [status, me] = self.while_full;

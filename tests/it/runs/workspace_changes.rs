@@ -58,7 +58,7 @@ async fn changes_of_file_tools_are_those_of_their_run() {
     assert_eq!(
         changes(&rig, &first).await,
         of_first,
-        "the first run keeps its changes"
+        "the changes of the first run are unchanged"
     );
 
     let bare = format!(

@@ -68,7 +68,7 @@ impl Source {
     }
 }
 
-/// What is known about one provider.
+/// Cached documents of one provider.
 #[derive(Debug, Default)]
 struct Entry {
     source: Option<Source>,

@@ -17,7 +17,7 @@ pub const DEFAULT_NEXT: &str = "/workspace";
 /// Maximum length of a path, in bytes: a cookie has at most 4,096.
 const MAX_NEXT: usize = 1_000;
 
-/// What a sign-in does after the provider.
+/// Destination of a browser after the provider has signed the person in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     /// Address to which the provider sends the browser back.

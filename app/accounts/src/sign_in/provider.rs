@@ -176,8 +176,8 @@ impl SignIn {
         self.parts.stores.accounts.create(new, entry).await
     }
 
-    /// Joins an identity to an account. Whoever registered the account has not proved the e-mail,
-    /// so its password, sessions and keys end.
+    /// Links an identity to an account. Registration does not verify the e-mail, so the account
+    /// may be another person's: its password, sessions and keys are removed (decision 0051).
     async fn link(
         &self,
         holder: &Account,

@@ -67,7 +67,7 @@ pub(crate) struct AgentPorts {
 pub(crate) struct ConfiguredAgents {
     config: ConfigHandle,
     ports: AgentPorts,
-    /// What is built from the newest configuration, for each set of rules that a role has.
+    /// Agents of the newest configuration, one entry per set of rules of a role.
     assembled: Mutex<Vec<Arc<Assembled>>>,
 }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::db::tx::TxFuture;
 use crate::db::writes::Writes;
 
-/// Interval between looks at the number of free pages.
+/// Interval between checks of the number of free pages.
 const INTERVAL: Duration = Duration::from_secs(30);
 /// Pages that are freed in one write, and the pause after it: at most 2 MiB in some 10 ms.
 const STEP_PAGES: u32 = 512;

@@ -19,7 +19,7 @@ pub enum UpkeepError {
     /// The operation exists for SQLite files only.
     #[error("the configured database is not a SQLite file: {instead}")]
     NotAFile {
-        /// What the operator can use instead.
+        /// Alternative for the operator.
         instead: &'static str,
     },
     /// There is no database to work on.

@@ -63,7 +63,7 @@ async fn replace(
     // The copy is checked, not the backup: nothing can change between the check and the use.
     let bytes = verify(copy, backup).await?;
     let former = if file.is_file() {
-        Some(keep_former(file, now).await?)
+        Some(rename_former(file, now).await?)
     } else {
         None
     };
@@ -98,7 +98,7 @@ async fn verify(copy: &Path, backup: &Path) -> Result<u64, UpkeepError> {
 
 /// Gives the database a second name. Its log is written back before, or gets a name next to it if
 /// the database is damaged.
-async fn keep_former(file: &Path, now: DateTime<Utc>) -> Result<PathBuf, UpkeepError> {
+async fn rename_former(file: &Path, now: DateTime<Utc>) -> Result<PathBuf, UpkeepError> {
     let suffix = now.format(".before-restore-%Y%m%dT%H%M%SZ").to_string();
     let former = copies::with_suffix(file, &suffix);
     if former.symlink_metadata().is_ok() {

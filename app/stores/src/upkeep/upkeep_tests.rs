@@ -195,7 +195,7 @@ async fn interrupted_attempts_do_not_prevent_later_ones() {
 }
 
 #[tokio::test]
-async fn vacuum_needs_the_database_alone_and_keeps_its_rows() {
+async fn vacuum_needs_the_database_alone_and_preserves_its_rows() {
     let ((_folder, config), tasks) = (installation(), Tasks::new());
     let server = with_users(&config, &["ann"], &tasks).await;
     let refused = Database::vacuum(&config).await.unwrap_err();

@@ -229,7 +229,7 @@ enum CustomPayload {
     Other(IgnoredAny),
 }
 
-/// What a running tool prints.
+/// Output of a running tool.
 #[derive(Debug, Deserialize)]
 struct ToolOutput {
     #[serde(rename = "type")]

@@ -1,4 +1,4 @@
-//! Commands: what they answer, and what they leave behind.
+//! Commands of the streaming protocol: their answers and their effects.
 
 use serde_json::{Value, json};
 
