@@ -75,32 +75,19 @@ const MOVE_WAITING: &str = "\
 
 /// Moves the waiting messages of the chat that were never begun.
 async fn move_waiting(tx: &DatabaseTransaction, rename: &Rename) -> Result<(), DbErr> {
-    let (from, to) = (rename.from.as_str(), rename.to.as_str());
     let [provider, account] = account_values(&rename.claim.account);
-    let conversations: Vec<String> = channel_inbox::Entity::find()
+    let conversations = channel_inbox::Entity::find()
         .select_only()
         .column(channel_inbox::Column::Conversation)
         .filter(channel_inbox::is_waiting())
-        .filter(channel_inbox::Column::Provider.eq(provider.clone()))
-        .filter(channel_inbox::Column::Account.eq(account.clone()))
-        .filter(channel_inbox::Column::Chat.eq(from))
+        .filter(channel_inbox::Column::Provider.eq(provider))
+        .filter(channel_inbox::Column::Account.eq(account))
+        .filter(channel_inbox::Column::Chat.eq(rename.from.as_str()))
         .distinct()
         .into_tuple()
         .all(tx)
         .await?;
-    let mut statements = StatementBatch::new(tx);
-    for conversation in conversations {
-        let values = [
-            to.into(),
-            renamed_key(&conversation, from, to).into(),
-            provider.clone(),
-            account.clone(),
-            from.into(),
-            conversation.into(),
-        ];
-        statements.add(MOVE_WAITING, values);
-    }
-    statements.run(tx).await.map(drop)
+    move_messages(tx, rename, conversations, MOVE_WAITING).await
 }
 
 const MOVE_UNSENT: &str = "\
@@ -109,19 +96,30 @@ const MOVE_UNSENT: &str = "\
 
 /// Moves the messages to the chat that were not sent, dead letters too.
 async fn move_unsent(tx: &DatabaseTransaction, rename: &Rename) -> Result<(), DbErr> {
-    let (from, to) = (rename.from.as_str(), rename.to.as_str());
     let [provider, account] = account_values(&rename.claim.account);
-    let conversations: Vec<String> = channel_outbox::Entity::find()
+    let conversations = channel_outbox::Entity::find()
         .select_only()
         .column(channel_outbox::Column::Conversation)
         .filter(channel_outbox::Column::State.ne("sent"))
-        .filter(channel_outbox::Column::Provider.eq(provider.clone()))
-        .filter(channel_outbox::Column::Account.eq(account.clone()))
-        .filter(channel_outbox::Column::Chat.eq(from))
+        .filter(channel_outbox::Column::Provider.eq(provider))
+        .filter(channel_outbox::Column::Account.eq(account))
+        .filter(channel_outbox::Column::Chat.eq(rename.from.as_str()))
         .distinct()
         .into_tuple()
         .all(tx)
         .await?;
+    move_messages(tx, rename, conversations, MOVE_UNSENT).await
+}
+
+/// Runs a statement that moves messages, for each of their conversations.
+async fn move_messages(
+    tx: &DatabaseTransaction,
+    rename: &Rename,
+    conversations: Vec<String>,
+    statement: &'static str,
+) -> Result<(), DbErr> {
+    let (from, to) = (rename.from.as_str(), rename.to.as_str());
+    let [provider, account] = account_values(&rename.claim.account);
     let mut statements = StatementBatch::new(tx);
     for conversation in conversations {
         let values = [
@@ -132,7 +130,7 @@ async fn move_unsent(tx: &DatabaseTransaction, rename: &Rename) -> Result<(), Db
             from.into(),
             conversation.into(),
         ];
-        statements.add(MOVE_UNSENT, values);
+        statements.add(statement, values);
     }
     statements.run(tx).await.map(drop)
 }
