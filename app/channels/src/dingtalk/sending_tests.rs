@@ -20,6 +20,7 @@ fn live(kind: ChatKind) -> LiveReply {
         target: target(kind),
         stop: None,
         state: Value::Null,
+        may_exist: false,
     }
 }
 

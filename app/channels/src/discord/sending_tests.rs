@@ -27,6 +27,7 @@ fn live(channel: u64) -> LiveReply {
             data: "stop:1".to_owned(),
         }),
         state: Value::Null,
+        may_exist: false,
     }
 }
 

@@ -139,6 +139,7 @@ pub(super) fn live_reply(target: &Target) -> LiveReply {
         target: target.clone(),
         stop: None,
         state: Value::Null,
+        may_exist: false,
     }
 }
 

@@ -157,6 +157,9 @@ pub struct LiveReply {
     /// State of the adapter: null until the live message exists. Its changes are stored, and the
     /// final message gets it back as [`OutgoingMessage::live`].
     pub state: Value,
+    /// `true` if a live message may exist although `state` is null: the answer to its creation was
+    /// lost, or an earlier process ended before it stored the state.
+    pub may_exist: bool,
 }
 
 /// Sign that a platform shows at the received message or in the chat.

@@ -78,8 +78,8 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     ) -> Result<Sent, PlatformError>;
 
     /// Reports whether a repeated first [`update_live`](Self::update_live) with the same
-    /// `reply.key` finds the message of the first call. Then a message that was begun and not
-    /// recorded is found and completed.
+    /// `reply.key` finds the message of the first call, by the key or, if `reply.may_exist`, by a
+    /// search. Then a message that was begun and not recorded is found and completed.
     fn finds_live(&self) -> bool {
         false
     }

@@ -124,6 +124,11 @@ impl SlackPlatform {
         Ok((me, identity))
     }
 
+    async fn me(&self) -> Result<&Me, PlatformError> {
+        let me = async { self.who_am_i().await.map(|(me, _)| me) };
+        self.me.get_or_try_init(|| me).await
+    }
+
     fn live(&self) -> LiveMessages<'_> {
         LiveMessages {
             api: &self.api,
@@ -150,9 +155,8 @@ impl Platform for SlackPlatform {
         cursor: Option<String>,
         stop: CancellationToken,
     ) -> Result<(), PlatformError> {
-        let me = async { self.who_am_i().await.map(|(me, _)| me) };
         let me = tokio::select! {
-            me = self.me.get_or_try_init(|| me) => me?,
+            me = self.me() => me?,
             () = stop.cancelled() => return Ok(()),
         };
         let listener = Listener::new(
@@ -201,7 +205,15 @@ impl Platform for SlackPlatform {
         reply: &mut LiveReply,
         markdown: &str,
     ) -> Result<(), PlatformError> {
+        if reply.may_exist && reply.state.is_null() {
+            let me = self.me().await?;
+            self.live().search(reply, markdown, &me.user).await?;
+        }
         self.live().update(reply, markdown).await
+    }
+
+    fn finds_live(&self) -> bool {
+        true
     }
 
     async fn show(&self, target: &Target, receipt: Receipt) -> Result<(), PlatformError> {

@@ -261,5 +261,6 @@ pub(super) fn reply(target: Target) -> LiveReply {
         target,
         stop: None,
         state: Value::Null,
+        may_exist: false,
     }
 }

@@ -236,6 +236,64 @@ async fn lost_post_of_a_live_message_is_found_again() {
 }
 
 #[tokio::test]
+async fn stream_whose_start_was_not_recorded_is_found_again() {
+    let fake = fake(|_| {}).await;
+    let mut reply = start(&fake);
+    let earlier = adapter(&fake);
+    earlier
+        .update_live(&mut reply.clone(), "**One** two & ")
+        .await
+        .unwrap();
+    // The process ends here, before the state is stored.
+    let platform = adapter(&fake);
+    reply.may_exist = true;
+    let text = "**One** two & three";
+    platform.update_live(&mut reply, text).await.unwrap();
+    finish(
+        &platform,
+        &reply,
+        part("*One* two &amp; three", "One two & three"),
+    )
+    .await;
+    let done = only_answer(&fake, "C1");
+    assert_eq!(
+        (done.text.as_str(), done.streaming()),
+        ("*One* two &amp; three", false)
+    );
+    assert_eq!(fake.calls().of("chat.startStream").len(), 1);
+}
+
+#[tokio::test]
+async fn stream_whose_start_has_a_lost_result_is_found_again() {
+    let fake = fake(|_| {}).await;
+    let platform = adapter(&fake);
+    let mut reply = start(&fake);
+    fake.faults().script("chat.startStream", [Fault::LoseReply]);
+    platform.update_live(&mut reply, "one").await.unwrap_err();
+    reply.may_exist = true;
+    platform.update_live(&mut reply, "one two").await.unwrap();
+    assert_eq!(only_answer(&fake, "C1").text, "one two");
+}
+
+#[tokio::test]
+async fn completed_answer_with_the_same_text_is_no_lost_stream() {
+    let fake = fake(|_| {}).await;
+    let platform = adapter(&fake);
+    let mut first = start(&fake);
+    // Both questions are in one thread; the answer to the first follows the second question.
+    let thread = first.target.context["thread"].as_str().unwrap().to_owned();
+    let asked = fake.say_in_thread("C1", "U1", &thread, "and again?");
+    let mut second = reply(target("C1", &thread));
+    second.target.reply_to = Some(asked);
+    second.key = Uuid::from_u128(0x20);
+    second.may_exist = true;
+    platform.update_live(&mut first, "same").await.unwrap();
+    finish(&platform, &first, part("same", "same")).await;
+    platform.update_live(&mut second, "same").await.unwrap();
+    assert_eq!(fake.answers("C1").len(), 2);
+}
+
+#[tokio::test]
 async fn deleted_live_message_is_answered_anew() {
     let fake = fake(|_| {}).await;
     let platform = adapter(&fake);

@@ -64,7 +64,7 @@ pub(super) async fn post(
     let mut body = json!({
         "channel": target.chat.id,
         "client_msg_id": key.to_string(),
-        "metadata": {"event_type": METADATA, "event_payload": {"key": key.to_string()}},
+        "metadata": metadata(key),
         // A link in a text of the model must cause no request.
         "unfurl_links": false,
         "unfurl_media": false,
@@ -89,15 +89,25 @@ pub(super) async fn post(
     }
 }
 
-/// Replaces the text and the buttons of a message.
+/// Returns the metadata of a message with a key.
+pub(super) fn metadata(key: Uuid) -> Value {
+    json!({"event_type": METADATA, "event_payload": {"key": key.to_string()}})
+}
+
+/// Replaces the text and the buttons of a message. `key` marks the final text of an answer;
+/// without it the metadata is unchanged.
 pub(super) async fn put(
     api: &Api,
     channel: &str,
     ts: &str,
     words: Words<'_>,
-    urgency: Urgency,
+    key: Option<Uuid>,
 ) -> Result<(), Failure> {
+    let urgency = key.map_or(Urgency::Live, |_| Urgency::Final);
     let mut body = json!({"channel": channel, "ts": ts, "blocks": []});
+    if let Some(key) = key {
+        body["metadata"] = metadata(key);
+    }
     words.set(&mut body);
     let result = api
         .budgeted("chat.update", urgency, Body::Json(body.clone()))
@@ -112,8 +122,15 @@ pub(super) async fn put(
         .map(drop)
 }
 
-/// Looks for a message that an earlier attempt posted. A failure counts as not found.
+/// Searches for a message that an earlier attempt posted. A failure counts as not found.
 pub(super) async fn find(api: &Api, target: &Target, key: Uuid) -> Option<String> {
+    let found = answers(api, target).await.ok()?;
+    find_in(&found, &key.to_string())
+}
+
+/// Returns a page of the messages that were written after the message that the target answers, in
+/// its thread or channel.
+pub(super) async fn answers(api: &Api, target: &Target) -> Result<Value, Failure> {
     let mut fields = vec![
         ("channel", target.chat.id.clone()),
         ("limit", "200".to_owned()),
@@ -130,25 +147,81 @@ pub(super) async fn find(api: &Api, target: &Target, key: Uuid) -> Option<String
         }
         None => "conversations.history",
     };
-    let answer = api
-        .budgeted(method, Urgency::Final, Body::Form(fields))
+    api.budgeted(method, Urgency::Final, Body::Form(fields))
         .await
-        .ok()?;
-    find_in(&answer, &key.to_string())
 }
 
-fn find_in(answer: &Value, key: &str) -> Option<String> {
+/// Returns the timestamp of the message with a key.
+pub(super) fn find_in(answer: &Value, key: &str) -> Option<String> {
     let found = answer["messages"].as_array()?.iter().find(|message| {
-        let metadata = &message["metadata"];
-        let has_key = metadata["event_type"] == METADATA && metadata["event_payload"]["key"] == key;
+        let has_key = is_marked(message) && message["metadata"]["event_payload"]["key"] == key;
         has_key || message["client_msg_id"] == key
     })?;
     found["ts"].as_str().map(str::to_owned)
 }
 
+/// Returns the timestamp of a stream of the bot `user` that was begun and never completed: its
+/// message carries no key, because streams get theirs with the final text, and `text` extends it.
+pub(super) fn find_stream(answer: &Value, user: &str, text: &str) -> Option<String> {
+    let text = letters(text);
+    let found = answer["messages"].as_array()?.iter().find(|message| {
+        let shown = letters(message["text"].as_str().unwrap_or_default());
+        message["user"] == user
+            && message["subtype"].is_null()
+            && !is_marked(message)
+            && !shown.is_empty()
+            && text.starts_with(&shown)
+    })?;
+    found["ts"].as_str().map(str::to_owned)
+}
+
+fn is_marked(message: &Value) -> bool {
+    message["metadata"]["event_type"] == METADATA
+}
+
+/// Returns the letters and digits of a text. Slack changes marks and spaces of what is streamed,
+/// and escapes some characters.
+fn letters(text: &str) -> String {
+    let plain = text.replace("&lt;", "<").replace("&gt;", ">");
+    let letters = plain.replace("&amp;", "&");
+    letters
+        .chars()
+        .filter(|letter| letter.is_alphanumeric())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn incomplete_stream_is_found_by_the_text_that_extends_it() {
+        let stream = |ts: &str, text: &str| json!({"ts": ts, "user": "UB", "text": text});
+        let mut marked = stream("1.3", "Hel");
+        marked["metadata"] = metadata(Uuid::nil());
+        let mut file = stream("1.4", "Hel");
+        file["subtype"] = json!("file_share");
+        let mut of_person = stream("1.5", "Hel");
+        of_person["user"] = json!("U1");
+        let others = [
+            marked,
+            file,
+            of_person,
+            stream("1.6", ""),
+            stream("1.7", "No"),
+        ];
+        let mut messages = others.to_vec();
+        let text = "**Hello** world";
+        assert_eq!(
+            find_stream(&json!({"messages": messages}), "UB", text),
+            None
+        );
+        messages.push(stream("1.8", "*Hello* wo"));
+        assert_eq!(
+            find_stream(&json!({"messages": messages}), "UB", text),
+            Some("1.8".to_owned())
+        );
+    }
 
     #[test]
     fn message_is_found_by_its_key() {

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::api::{Api, Body};
 use super::budget::Urgency;
 use super::failure::{Failure, platform_error};
 use super::live::{Live, StreamStep, digest, post_key, stream_step, tail, visible};
-use super::post::{Words, find, post, put, thread_of};
+use super::post::{Words, answers, find, find_in, find_stream, metadata, post, put, thread_of};
 use super::text;
 use crate::markup::{self, Dialect, Part};
 use crate::platform::{
@@ -140,13 +141,35 @@ impl LiveMessages<'_> {
                 *state = Some(Live::unposted(reply.key));
                 self.edit(state, reply, markdown).await
             }
-            Err(failure @ Failure::Lost(_)) => {
-                // The stream may exist; a second one would show the answer twice at once.
-                *state = Some(Live::unposted(reply.key));
-                Err((method, failure))
-            }
+            // After a lost result the stream may exist. The next update searches for it.
             Err(failure) => Err((method, failure)),
         }
+    }
+
+    /// Searches for a live message that exists although its state is unknown. `user` is the bot.
+    pub(super) async fn search(
+        &self,
+        reply: &mut LiveReply,
+        markdown: &str,
+        user: &str,
+    ) -> Result<(), PlatformError> {
+        if thread_of(&reply.target).is_none() {
+            // A post is found by its key.
+            return Ok(());
+        }
+        let found = match answers(self.api, &reply.target).await {
+            Ok(found) => found,
+            Err(failure @ Failure::Code { .. }) => {
+                tracing::debug!(?failure, "an earlier stream cannot be searched for");
+                return Ok(());
+            }
+            Err(failure) => return Err(platform_error("conversations.replies", failure)),
+        };
+        let posted = find_in(&found, &post_key(reply.key, 0).to_string());
+        if let Some(ts) = posted.or_else(|| find_stream(&found, user, markdown)) {
+            reply.state = Live::encode(Some(&Live::edited(ts, reply.key)));
+        }
+        Ok(())
     }
 
     /// Returns the body of a new stream, unless streams are impossible here.
@@ -208,14 +231,14 @@ impl LiveMessages<'_> {
             return Ok(());
         };
         if streaming {
-            self.stop(channel, &ts, "", Urgency::Live).await?;
+            self.stop(channel, &ts, "", None).await?;
             *state = next(Some(ts.clone()), false, String::new());
         }
         let digest = digest(&markup);
         if digest == shown {
             return Ok(());
         }
-        match put(self.api, channel, &ts, words, Urgency::Live).await {
+        match put(self.api, channel, &ts, words, None).await {
             Ok(()) => {
                 *state = next(Some(ts), false, digest);
                 Ok(())
@@ -258,6 +281,7 @@ impl LiveMessages<'_> {
     ) -> Result<Option<String>, (&'static str, Failure)> {
         let target = &message.target;
         let channel = &target.chat.id;
+        let key = Some(delivery.id);
         let ts = match Live::decode(&message.live) {
             None | Some(Live::Off) => None,
             Some(Live::Stream {
@@ -273,8 +297,7 @@ impl LiveMessages<'_> {
                     tail(length, &shown, part)
                 };
                 let rest = rest.filter(|_| words.buttons.is_empty());
-                let stopped =
-                    self.stop(channel, &ts, rest.as_deref().unwrap_or(""), Urgency::Final);
+                let stopped = self.stop(channel, &ts, rest.as_deref().unwrap_or(""), key);
                 if stopped.await? && rest.is_some() {
                     return Ok(Some(ts));
                 }
@@ -286,7 +309,7 @@ impl LiveMessages<'_> {
                 ..
             }) => {
                 if streaming {
-                    self.stop(channel, &ts, "", Urgency::Final).await?;
+                    self.stop(channel, &ts, "", key).await?;
                 }
                 Some(ts)
             }
@@ -304,7 +327,7 @@ impl LiveMessages<'_> {
             }
         };
         if let Some(ts) = ts {
-            match put(self.api, channel, &ts, words, Urgency::Final).await {
+            match put(self.api, channel, &ts, words, key).await {
                 Ok(()) => return Ok(Some(ts)),
                 Err(failure) if failure.is(GONE) => {}
                 Err(failure) => return Err(("chat.update", failure)),
@@ -320,16 +343,20 @@ impl LiveMessages<'_> {
             .map_err(|failure| ("chat.postMessage", failure))
     }
 
-    /// Stops a stream; `false` if it had ended before.
+    /// Stops a stream; `false` if it had ended before. `key` marks the final text of an answer.
     async fn stop(
         &self,
         channel: &str,
         ts: &str,
         rest: &str,
-        urgency: Urgency,
+        key: Option<Uuid>,
     ) -> Result<bool, (&'static str, Failure)> {
         let method = "chat.stopStream";
+        let urgency = key.map_or(Urgency::Live, |_| Urgency::Final);
         let mut body = json!({"channel": channel, "ts": ts});
+        if let Some(key) = key {
+            body["metadata"] = metadata(key);
+        }
         if !rest.is_empty() {
             body["markdown_text"] = json!(rest);
         }

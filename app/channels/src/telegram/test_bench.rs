@@ -129,5 +129,6 @@ pub(super) fn live(target: Target) -> LiveReply {
             data: "stop:77".to_owned(),
         }),
         state: Value::Null,
+        may_exist: false,
     }
 }

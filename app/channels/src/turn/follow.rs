@@ -68,6 +68,7 @@ fn live_reply(turn: &Turn<'_>, state: Value) -> LiveReply {
             data: stop_data::make(turn.id()),
         }),
         state,
+        may_exist: false,
     }
 }
 

@@ -164,6 +164,7 @@ impl LiveView {
         let Some(mut reply) = self.reply.take() else {
             return;
         };
+        reply.may_exist = self.is_lost;
         let (bot, is_first) = (self.bot.clone(), self.is_first);
         let call = async move {
             let is_early = is_first && has_earlier(&bot, &reply).await;

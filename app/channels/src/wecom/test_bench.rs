@@ -140,5 +140,6 @@ pub(super) fn live(target: &Target) -> LiveReply {
         target: target.clone(),
         stop: None,
         state: Value::Null,
+        may_exist: false,
     }
 }

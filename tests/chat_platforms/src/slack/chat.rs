@@ -83,6 +83,9 @@ pub(super) fn update(workspace: &mut Workspace, params: &Params) -> Outcome {
     if removes_blocks || !blocks.is_empty() {
         message.blocks = blocks;
     }
+    if let Some(metadata) = params.json("metadata") {
+        message.metadata = metadata;
+    }
     message.edits += 1;
     Ok(json!({"channel": id, "ts": ts, "text": text, "message": message.view(false)}))
 }

@@ -70,6 +70,9 @@ pub(super) fn stop(
     {
         message.blocks = blocks;
     }
+    if let Some(metadata) = params.json("metadata") {
+        message.metadata = metadata;
+    }
     if let Some(stream) = &mut message.stream {
         stream.open = false;
     }

@@ -104,6 +104,7 @@ pub(super) fn live(event: &Event) -> LiveReply {
         target: Target::of(event),
         stop: None,
         state: serde_json::Value::Null,
+        may_exist: false,
     }
 }
 
