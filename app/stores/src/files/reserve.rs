@@ -77,7 +77,11 @@ impl Reserve {
             .truncate(false)
             .write(true)
             .open(&self.path)?;
-        if let Err(error) = allocate(&file, bytes + spare) {
+        let additional = (bytes + spare).saturating_sub(self.reserved);
+        if let Err(error) = self
+            .check_free(additional)
+            .and_then(|()| allocate(&file, bytes + spare))
+        {
             file.set_len(self.reserved)?;
             return Err(error);
         }
@@ -104,7 +108,17 @@ impl Reserve {
 
     /// Checks that `bytes` can be allocated, and releases them at once.
     pub(crate) fn try_allocate(&self, bytes: u64) -> io::Result<()> {
+        self.check_free(bytes)?;
         allocate(&tempfile::tempfile_in(self.directory())?, bytes)
+    }
+
+    /// Fails if the file system has fewer than `bytes` free. An allocation that fails half-way would
+    /// take the last blocks from all other writers until it is undone.
+    fn check_free(&self, bytes: u64) -> io::Result<()> {
+        if bytes > self.free()? {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
     }
 
     fn directory(&self) -> &Path {
