@@ -184,6 +184,18 @@ impl ChatFakes {
         true
     }
 
+    /// Returns the platform's id of a chat.
+    #[must_use]
+    pub fn chat_id(&self, platform: &str, chat: u32) -> String {
+        match platform {
+            "telegram" => chat.to_string(),
+            "slack" => format!("DU{chat}"),
+            "discord" => (DISCORD_CHANNEL + u64::from(chat)).to_string(),
+            "feishu" => format!("oc_{chat}"),
+            _ => format!("u{chat}"),
+        }
+    }
+
     /// Returns the messages of the bot in the chats up to a number, as (chat, text). A stream of
     /// WeCom counts when it is finished: after the end of its connection no bot can finish it.
     #[must_use]

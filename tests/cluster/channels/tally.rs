@@ -90,6 +90,14 @@ impl Tally {
         missing.cloned().collect()
     }
 
+    /// Returns the messages of a round with more than one answer.
+    pub(super) fn repeated(&self, fakes: &ChatFakes, round: usize) -> Vec<Asked> {
+        let shown = PLATFORMS.map(|platform| self.shown(fakes, platform));
+        let repeated = shown.into_iter().flatten().filter(|(_, count)| *count > 1);
+        let of_round = repeated.filter(|(asked, _)| asked.round == round);
+        of_round.map(|(asked, _)| asked).collect()
+    }
+
     /// Counts the answers of all platforms.
     pub(super) fn count(&self, fakes: &ChatFakes) -> Report {
         let mut report = Report::default();
