@@ -217,11 +217,38 @@ async fn closed_lane_stays_closed_on_the_next_node() {
 #[tokio::test]
 async fn live_message_without_a_record_is_completed() {
     let rig = Rig::start().await;
+    let row = begun_by_another_node(&rig).await;
+    rig.platform.begin_live(row, "c1", "Someth");
+    let (_service, tasks) = rig.another_node("n2");
+    rig.answers("c1", 2).await;
+    let messages = rig.platform.messages();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(messages[1].is_final && messages[1].text == messages[0].text);
+    tasks.token().cancel();
+    within(tasks.shut_down()).await;
+}
+
+#[tokio::test]
+async fn resumed_answer_prepares_its_live_message() {
+    let platform = MemoryPlatform::default().preparing();
+    let (config, home) = (config(json!({}), json!({})), tempfile::tempdir().unwrap());
+    let rig = Rig::over(config, home, platform, InMemoryChannels::stores()).await;
+    begun_by_another_node(&rig).await;
+    let (_service, tasks) = rig.another_node("n2");
+    rig.answers("c1", 2).await;
+    assert_eq!(rig.platform.unprepared(), 0);
+    assert_eq!(rig.platform.messages().len(), 2);
+    tasks.token().cancel();
+    within(tasks.shut_down()).await;
+}
+
+/// Answers a message, and stores another one whose answer a node began before it died. Returns its
+/// row.
+async fn begun_by_another_node(rig: &Rig) -> Uuid {
     let ask = "[[error 400]] then say never";
     rig.ask("c1", ask).await;
     rig.tasks.token().cancel();
     within(rig.tasks.shut_down()).await;
-    // Another node received a message, began its live message, and died.
     let account = Account::new("memory", "bot");
     let (leases, inbox) = (&rig.stores.leases, &rig.stores.inbox);
     let first = inbox.list(&one()).await.unwrap().remove(0);
@@ -247,15 +274,8 @@ async fn live_message_without_a_record_is_completed() {
     let accepted = inbox.accept(&claim, batch, InboxLimits::default(), at);
     assert_eq!(accepted.await, Ok(vec![Acceptance::Stored]));
     inbox.begin(&claim, &[row]).await.unwrap();
-    rig.platform.begin_live(row, "c1", "Someth");
     leases.release(&claim, at).await.unwrap();
-    let (_service, tasks) = rig.another_node("n2");
-    rig.answers("c1", 2).await;
-    let messages = rig.platform.messages();
-    assert_eq!(messages.len(), 2, "{messages:?}");
-    assert!(messages[1].is_final && messages[1].text == messages[0].text);
-    tasks.token().cancel();
-    within(tasks.shut_down()).await;
+    row
 }
 
 fn one() -> InboxFilter {

@@ -289,6 +289,11 @@ async fn completed_answer_with_the_same_text_is_no_lost_stream() {
     second.may_exist = true;
     platform.update_live(&mut first, "same").await.unwrap();
     finish(&platform, &first, part("same", "same")).await;
+    // A process that ends before it stores the state repeats the search.
+    platform
+        .update_live(&mut second.clone(), "same")
+        .await
+        .unwrap();
     platform.update_live(&mut second, "same").await.unwrap();
     assert_eq!(fake.answers("C1").len(), 2);
 }

@@ -147,28 +147,31 @@ impl LiveMessages<'_> {
     }
 
     /// Searches for a live message that exists although its state is unknown. `user` is the bot.
+    /// Without one the answer continues as an edited message: its post has a key, so that another
+    /// repetition finds it.
     pub(super) async fn search(
         &self,
         reply: &mut LiveReply,
         markdown: &str,
         user: &str,
     ) -> Result<(), PlatformError> {
-        if thread_of(&reply.target).is_none() {
-            // A post is found by its key.
-            return Ok(());
-        }
-        let found = match answers(self.api, &reply.target).await {
-            Ok(found) => found,
-            Err(failure @ Failure::Code { .. }) => {
-                tracing::debug!(?failure, "an earlier stream cannot be searched for");
-                return Ok(());
+        let mut state = Live::unposted(reply.key);
+        // Streams exist in threads only.
+        if thread_of(&reply.target).is_some() {
+            match answers(self.api, &reply.target).await {
+                Ok(found) => {
+                    let posted = find_in(&found, &post_key(reply.key, 0).to_string());
+                    if let Some(ts) = posted.or_else(|| find_stream(&found, user, markdown)) {
+                        state = Live::edited(ts, reply.key);
+                    }
+                }
+                Err(failure @ Failure::Code { .. }) => {
+                    tracing::debug!(?failure, "an earlier stream cannot be searched for");
+                }
+                Err(failure) => return Err(platform_error("conversations.replies", failure)),
             }
-            Err(failure) => return Err(platform_error("conversations.replies", failure)),
-        };
-        let posted = find_in(&found, &post_key(reply.key, 0).to_string());
-        if let Some(ts) = posted.or_else(|| find_stream(&found, user, markdown)) {
-            reply.state = Live::encode(Some(&Live::edited(ts, reply.key)));
         }
+        reply.state = Live::encode(Some(&state));
         Ok(())
     }
 

@@ -40,6 +40,8 @@ struct Inner {
     /// Number of downloads that never end.
     downloads: usize,
     acknowledged: usize,
+    /// Number of live messages that were shown without a preparation.
+    unprepared: usize,
     /// Number of times that all connections were broken.
     breaks: u64,
 }
@@ -47,6 +49,11 @@ struct Inner {
 /// Returns the idempotency key of the live message of an answer.
 fn live_key(row: Uuid) -> String {
     format!("live {row}")
+}
+
+/// Returns the idempotency key of the message that shows a prepared card.
+fn card_key(card: &serde_json::Value) -> String {
+    format!("card {card}")
 }
 
 /// Platform in memory. Clones share it.
@@ -57,6 +64,8 @@ pub struct MemoryPlatform {
     token: SecretString,
     /// `false` if the platform ignores idempotency keys.
     has_keys: bool,
+    /// `true` if live messages are found by what their preparation stored, and by nothing else.
+    prepares: bool,
     inner: Arc<Mutex<Inner>>,
     changed: Arc<Notify>,
 }
@@ -68,6 +77,7 @@ impl MemoryPlatform {
             abilities: Arc::new(abilities),
             token: SecretString::default(),
             has_keys: true,
+            prepares: false,
             inner: Arc::default(),
             changed: Arc::default(),
         }
@@ -85,6 +95,21 @@ impl MemoryPlatform {
             has_keys: false,
             ..self
         }
+    }
+
+    /// Finds live messages by what their preparation stored, and by nothing else.
+    #[must_use]
+    pub fn preparing(self) -> Self {
+        Self {
+            prepares: true,
+            ..self
+        }
+    }
+
+    /// Returns the number of live messages that were shown without a preparation: a restart would
+    /// repeat them.
+    pub fn unprepared(&self) -> usize {
+        self.inner.lock().unprepared
     }
 
     /// Returns a bot on the same platform whose token is rejected.
@@ -320,7 +345,15 @@ impl Platform for MemoryPlatform {
         };
         let id = match message.live["id"].as_str() {
             Some(id) => id.to_owned(),
-            None => self.post(&delivery.id.to_string(), chat, &text, false),
+            None => {
+                let card = &message.live["card"];
+                let key = if card.is_null() {
+                    delivery.id.to_string()
+                } else {
+                    card_key(card)
+                };
+                self.post(&key, chat, &text, false)
+            }
         };
         self.edit(&id, &text, buttons, true);
         let mut inner = self.inner.lock();
@@ -335,6 +368,15 @@ impl Platform for MemoryPlatform {
         self.has_keys
     }
 
+    async fn prepare_live(&self, reply: &mut LiveReply) -> Result<(), PlatformError> {
+        if self.prepares {
+            let mut inner = self.inner.lock();
+            inner.next_id += 1;
+            reply.state = json!({ "card": inner.next_id });
+        }
+        Ok(())
+    }
+
     async fn update_live(
         &self,
         reply: &mut LiveReply,
@@ -344,7 +386,14 @@ impl Platform for MemoryPlatform {
             Some(id) => id.to_owned(),
             None => {
                 let chat = &reply.target.chat.id;
-                let id = self.post(&live_key(reply.key), chat, markdown, false);
+                let card = &reply.state["card"];
+                let key = if self.prepares {
+                    self.inner.lock().unprepared += usize::from(card.is_null());
+                    card_key(card)
+                } else {
+                    live_key(reply.key)
+                };
+                let id = self.post(&key, chat, markdown, false);
                 reply.state = json!({ "id": id });
                 id
             }

@@ -16,8 +16,9 @@ use crate::platform::{LivePacing, LiveReply, PlatformError};
 const FAILURE_DELAY: Duration = Duration::from_secs(5);
 /// Time that the final text waits for an update in progress.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum time for finding a live message whose state was lost, and delay between attempts.
-const RECOVERY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time for finding a live message whose state was lost, and delay between attempts. The
+/// limits of a platform may delay the search by minutes; without it the answer may be repeated.
+const RECOVERY_TIMEOUT: Duration = Duration::from_mins(3);
 const RECOVERY_DELAY: Duration = Duration::from_secs(1);
 /// Delay of an update that has to wait for an earlier answer, or for the lease.
 const POSTPONEMENT: Duration = Duration::from_millis(500);
@@ -190,6 +191,7 @@ impl LiveView {
 
     fn updated(&mut self, reply: LiveReply, updated: Updated) -> Option<Value> {
         self.state.clone_from(&reply.state);
+        let is_failed = matches!(updated, Updated::Failed(_));
         match updated {
             Updated::Prepared => {}
             Updated::Shown => (self.is_first, self.is_lost) = (false, false),
@@ -200,6 +202,8 @@ impl LiveView {
             }
             Updated::Failed(error) => self.failed(&error),
         }
+        // An update without a stored state could show a message that nothing finds again.
+        self.is_prepared &= !self.state.is_null() || !is_failed;
         self.reply = Some(reply);
         Some(self.state.clone())
     }
@@ -222,8 +226,9 @@ impl LiveView {
     }
 
     /// Waits briefly for an update in progress and returns the newest known state. A live message
-    /// that may exist is found by one more update, with the final text: its key is the same. On a
-    /// platform that cannot find it, it stays as it is.
+    /// that may exist is found by one more update, with the final text: its key is the same. Where
+    /// a live message is prepared first, none exists without a stored state, and the final text
+    /// completes the one that is prepared now. On a platform that cannot find it, it stays as it is.
     pub(super) async fn finish(mut self, text: &str) -> Value {
         let _ = timeout(FINISH_TIMEOUT, self.end_update()).await;
         self.restart(text);
@@ -244,8 +249,6 @@ impl LiveView {
         if !self.bot.platform.finds_live() {
             return;
         }
-        // A preparation that was stored needs no recovery.
-        self.is_prepared = true;
         while let Some(pacing) = self.pacing
             && self.is_lost
             && self.state.is_null()
