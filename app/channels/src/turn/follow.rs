@@ -26,6 +26,9 @@ use crate::words;
 
 /// Pause before a stream that broke off is joined again.
 const JOIN_PAUSE: Duration = Duration::from_millis(250);
+/// Attempts to store the state of a live message, and the pause between them.
+const SAVE_ATTEMPTS: usize = 10;
+const SAVE_PAUSE: Duration = Duration::from_millis(500);
 /// Presented files that are sent.
 const MAX_FILES: usize = 10;
 
@@ -139,12 +142,7 @@ async fn watch(
             state = live.step() => {
                 if let Some(state) = state && state != progress.live {
                     progress.live = state;
-                    match conversation::save_progress(turn, progress).await {
-                        Err(TurnError::Store(error)) if error != ChannelStoreError::Fenced => {
-                            tracing::warn!(%error, run = %run, "the state of a live message was not stored");
-                        }
-                        saved => saved?,
-                    }
+                    save_live(turn, progress).await?;
                 }
             }
             () = lane.notified() => later.examine().await?,
@@ -157,6 +155,21 @@ async fn watch(
         }
     };
     Ok((end, live))
+}
+
+/// Stores the state of the live message before its next update: a message that people see without
+/// a stored state would be repeated after a restart.
+async fn save_live(turn: &Turn<'_>, progress: &RowProgress) -> Result<(), TurnError> {
+    for _ in 1..SAVE_ATTEMPTS {
+        match conversation::save_progress(turn, progress).await {
+            Err(TurnError::Store(error)) if error != ChannelStoreError::Fenced => {
+                tracing::warn!(%error, "the state of a live message was not stored, trying again");
+            }
+            saved => return saved,
+        }
+        sleep(SAVE_PAUSE).await;
+    }
+    conversation::save_progress(turn, progress).await
 }
 
 fn run_failure(error: ClientError) -> TurnError {
