@@ -16,6 +16,7 @@ mod outages;
 mod partitions;
 mod rig;
 mod servers;
+mod sign_in;
 mod single_node;
 mod takeover;
 mod viewers;
