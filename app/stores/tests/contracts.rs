@@ -203,7 +203,8 @@ macro_rules! all_suites {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::crons::CronStores {
                 crons: std::sync::Arc::new(deerflow_stores::SqlCronStore::new(db.clone())),
-                threads: Some(std::sync::Arc::new(deerflow_stores::SqlThreadStore::new(db))),
+                threads: Some(std::sync::Arc::new(deerflow_stores::SqlThreadStore::new(db.clone()))),
+                accounts: Some(deerflow_stores::SqlAccountStore::new(db).stores().accounts),
                 keep,
             }
         }
@@ -219,14 +220,16 @@ macro_rules! all_suites {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::scheduled_tasks::TaskStores {
                 tasks: std::sync::Arc::new(deerflow_stores::SqlTaskStore::new(db.clone())),
-                threads: Some(std::sync::Arc::new(deerflow_stores::SqlThreadStore::new(db))),
+                threads: Some(std::sync::Arc::new(deerflow_stores::SqlThreadStore::new(db.clone()))),
+                accounts: Some(deerflow_stores::SqlAccountStore::new(db).stores().accounts),
                 keep,
             }
         }
         async fn channels() -> deerflow_domain::testkit::channels::ChannelSuite {
             let (db, keep) = $open().await;
-            let stores = deerflow_stores::SqlChannelStore::new(db).stores();
-            deerflow_domain::testkit::channels::ChannelSuite { stores, keep }
+            let stores = deerflow_stores::SqlChannelStore::new(db.clone()).stores();
+            let accounts = Some(deerflow_stores::SqlAccountStore::new(db).stores().accounts);
+            deerflow_domain::testkit::channels::ChannelSuite { stores, accounts, keep }
         }
         async fn flows() -> deerflow_domain::testkit::flows::FlowStores {
             let (db, keep) = $open().await;

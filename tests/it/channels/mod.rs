@@ -1,5 +1,6 @@
 //! Chat channels of the real binary against strict fakes of the platforms.
 
+mod disabled;
 mod kills;
 mod rig;
 mod six;

@@ -17,5 +17,11 @@ pub(super) async fn admission_of(bot: &Bot, event: &Event) -> Result<Admission, 
         true => bot.hub.stores.connections.find_active(&identity).await?,
         false => None,
     };
+    if let Some(connection) = &connection {
+        let connections = &bot.hub.stores.connections;
+        if connections.is_suspended(&connection.user_id).await? {
+            return Ok(Admission::Ignored("the account of the person is disabled"));
+        }
+    }
     Ok(admit(bot.provider, &bot.rules, event, connection.as_ref()))
 }

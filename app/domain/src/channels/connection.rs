@@ -120,6 +120,9 @@ pub trait ConnectionStore: Send + Sync + std::fmt::Debug {
         identity: &ExternalIdentity,
     ) -> Result<Option<Connection>, ChannelStoreError>;
 
+    /// Reports whether the connections of a user are suspended, because the account is disabled.
+    async fn is_suspended(&self, user: &str) -> Result<bool, ChannelStoreError>;
+
     /// Deactivates a connection of a user; `false` if the user has no such active connection.
     async fn disconnect(
         &self,

@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use super::{Created, Cron, CronSearch, CronStore, DueFiring};
 
-/// Crons in memory. It does not know threads and assumes that every thread exists.
+/// Crons in memory. It knows neither threads nor accounts: every thread exists, and no
+/// account is disabled.
 #[derive(Debug)]
 pub struct InMemoryCronStore {
     stored: Mutex<BTreeMap<Uuid, StoredCron>>,
@@ -207,6 +208,7 @@ mod tests {
         CronStores {
             crons: Arc::new(InMemoryCronStore::default()),
             threads: None,
+            accounts: None,
             keep: Arc::new(()),
         }
     }

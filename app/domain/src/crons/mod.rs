@@ -225,7 +225,7 @@ pub trait CronStore: Send + Sync + std::fmt::Debug {
     ) -> Result<bool, StoreError>;
     /// Deletes a cron; returns `false` if it did not exist.
     async fn delete(&self, user: &str, cron: Uuid) -> Result<bool, StoreError>;
-    /// Returns firings due at `at`, and firings claimed before `claimed_before` and not finished,
+    /// Returns firings due at `at` of users without a disabled account, and their firings claimed before `claimed_before` and not finished,
     /// in order of their scheduled time. If there are more than `limit`, those of crons without an
     /// unfinished claim come first, then those with the oldest claim.
     async fn due(
@@ -235,7 +235,7 @@ pub trait CronStore: Send + Sync + std::fmt::Debug {
         limit: usize,
     ) -> Result<Vec<DueFiring>, StoreError>;
     /// Claims a firing and sets the cron's next firing to `next`, atomically. Of concurrent callers
-    /// only one gets `true`.
+    /// only one gets `true`, and none while the account of the user is disabled.
     async fn claim(
         &self,
         due: &DueFiring,

@@ -12,7 +12,8 @@ use super::record::{ScheduledTask, TaskRun, TaskStatus};
 use super::store::{MAX_ENDED_RUNS, TaskCreated, TaskStore, TaskUpdated};
 use super::transitions::{Begun, Firing, advance, begin};
 
-/// Tasks in memory. It does not know threads and assumes that every thread exists.
+/// Tasks in memory. It knows neither threads nor accounts: every thread exists, and no
+/// account is disabled.
 #[derive(Debug, Default)]
 pub struct InMemoryTaskStore(Mutex<Stored>);
 
@@ -204,6 +205,7 @@ mod tests {
         TaskStores {
             tasks: Arc::new(InMemoryTaskStore::default()),
             threads: None,
+            accounts: None,
             keep: Arc::new(()),
         }
     }

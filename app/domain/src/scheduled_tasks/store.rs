@@ -52,10 +52,12 @@ pub trait TaskStore: Send + Sync + std::fmt::Debug {
     async fn update(&self, task: ScheduledTask) -> Result<TaskUpdated, StoreError>;
     /// Deletes a task with its runs; returns `false` if it did not exist.
     async fn delete(&self, user: &str, task: &str) -> Result<bool, StoreError>;
-    /// Returns enabled tasks whose next firing is not after `at`, in order of that firing.
+    /// Returns enabled tasks whose next firing is not after `at`, in order of that firing. Tasks of
+    /// disabled accounts are omitted.
     async fn due(&self, at: DateTime<Utc>, limit: usize) -> Result<Vec<ScheduledTask>, StoreError>;
     /// Stores a firing by the rules of [`begin`](super::begin), atomically. Of concurrent callers
-    /// only one gets [`Begun::Queued`]. Deletes the oldest ended runs of the task beyond
+    /// only one gets [`Begun::Queued`]; a `firing` while the account of the user is disabled gets
+    /// [`Begun::Gone`]. Deletes the oldest ended runs of the task beyond
     /// [`MAX_ENDED_RUNS`].
     async fn begin(&self, run: TaskRun, firing: Option<Firing>) -> Result<Begun, StoreError>;
     /// Replaces `seen` by `run`, and changes the task by the rules of

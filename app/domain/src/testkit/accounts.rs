@@ -16,8 +16,8 @@ use deerflow_runtime::testkit::{Keep, at};
 use uuid::Uuid;
 
 use crate::accounts::{
-    Account, AccountStores, Admission, AuditAction, AuditQuery, Email, NewAccount, NewAuditEntry,
-    NewSession, PasswordHash, Role, Session, TokenHash,
+    Account, AccountChange, AccountStore, AccountStores, Admission, AuditAction, AuditQuery, Email,
+    NewAccount, NewAuditEntry, NewSession, PasswordHash, Role, Session, SessionsAfter, TokenHash,
 };
 use crate::api_keys::ApiKeyStore;
 
@@ -153,6 +153,21 @@ pub fn session(id: u128, user: &str, n: i64) -> Session {
         user_agent: None,
         address: None,
     }
+}
+
+/// Disables or enables the account of a user, which is created if it does not exist.
+pub async fn set_disabled(accounts: &dyn AccountStore, user: &str, disabled: bool) {
+    if accounts.find(user).await.expect("read").is_none() {
+        let new = new_account(user, Role::User);
+        let created = accounts.create(new, entry(AuditAction::AccountCreated, 0));
+        created.await.expect("created");
+    }
+    let change = AccountChange {
+        disabled: Some(disabled),
+        ..AccountChange::default()
+    };
+    let changed = accounts.change(user, change, SessionsAfter::EndAll, vec![], at(5));
+    changed.await.expect("changed");
 }
 
 fn email(text: &str) -> Email {

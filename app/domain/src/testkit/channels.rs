@@ -18,6 +18,7 @@ use deerflow_runtime::testkit::{Keep, at};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::accounts::AccountStore;
 use crate::channels::{
     Acceptance, Account, AccountClaim, ChannelStores, InboxBatch, InboxLimits, InboxMessage,
     MessageKey, NewInboxMessage, NewOutgoing, Urgency,
@@ -27,7 +28,8 @@ pub use connections::{
     code_is_refused_when_unknown_expired_used_or_misplaced, code_is_used_by_one_of_many,
     codes_are_limited_per_user_and_platform, concurrent_codes_do_not_exceed_limit,
     connection_is_disconnected_by_owner_only, connection_moves_to_last_owner_and_returns,
-    owners_racing_for_identity_leave_one_active, platform_is_disconnected_for_all_users,
+    connection_of_disabled_account_is_suspended, owners_racing_for_identity_leave_one_active,
+    platform_is_disconnected_for_all_users,
 };
 pub use conversations::{
     conversation_is_created_once_and_updated, conversations_are_imported_once,
@@ -105,6 +107,7 @@ macro_rules! channel_store_suite {
             owners_racing_for_identity_leave_one_active
             connection_is_disconnected_by_owner_only
             platform_is_disconnected_for_all_users
+            connection_of_disabled_account_is_suspended
             credentials_version_grows_across_deletion
         }
     };
@@ -115,6 +118,8 @@ macro_rules! channel_store_suite {
 pub struct ChannelSuite {
     /// Stores under test.
     pub stores: ChannelStores,
+    /// Account store over the same database, if there is one.
+    pub accounts: Option<Arc<dyn AccountStore>>,
     /// Resources that must live as long as the stores.
     pub keep: Arc<dyn Keep>,
 }

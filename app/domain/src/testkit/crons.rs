@@ -13,12 +13,14 @@ use deerflow_runtime::testkit::{Keep, USER, at, at_once, object, thread};
 use serde_json::{Map, json};
 use uuid::Uuid;
 
+use crate::accounts::AccountStore;
 use crate::crons::{AfterRun, Created, Cron, CronSearch, CronStore, DueFiring};
 use crate::threads::{Deleted, NewThread, ThreadStore};
 
 pub use firing::{
     disabled_or_unscheduled_cron_is_not_due, due_firing_is_claimed_by_one_of_many,
-    limited_due_firings_prefer_unclaimed_crons, unfinished_firing_becomes_due_again,
+    limited_due_firings_prefer_unclaimed_crons, missed_firing_of_disabled_account_is_due_again,
+    unfinished_firing_becomes_due_again,
 };
 pub use search::cron_search_applies_all_filters;
 
@@ -35,6 +37,7 @@ macro_rules! cron_store_suite {
             unfinished_firing_becomes_due_again
             limited_due_firings_prefer_unclaimed_crons
             disabled_or_unscheduled_cron_is_not_due
+            missed_firing_of_disabled_account_is_due_again
             crons_are_deleted_with_thread
             repeated_cron_request_creates_no_second_cron
         }
@@ -48,6 +51,8 @@ pub struct CronStores {
     pub crons: Arc<dyn CronStore>,
     /// Thread store over the same database, if there is one.
     pub threads: Option<Arc<dyn ThreadStore>>,
+    /// Account store over the same database, if there is one.
+    pub accounts: Option<Arc<dyn AccountStore>>,
     /// Resources that must live as long as the store.
     pub keep: Arc<dyn Keep>,
 }

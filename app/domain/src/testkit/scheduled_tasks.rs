@@ -10,6 +10,7 @@ use deerflow_runtime::testkit::{Keep, USER, at, thread};
 use serde_json::Map;
 use uuid::Uuid;
 
+use crate::accounts::AccountStore;
 use crate::scheduled_tasks::{
     ContextMode, ScheduledTask, TaskCreated, TaskRun, TaskRunStatus, TaskSchedule, TaskStatus,
     TaskStore, TaskTrigger, TaskUpdated,
@@ -18,8 +19,9 @@ use crate::threads::{Deleted, NewThread, ThreadStore};
 
 pub use firing::{
     due_tasks_are_enabled_and_in_order, end_of_a_single_run_ends_its_task,
-    firing_during_an_active_run_is_skipped, oldest_ended_task_runs_are_deleted,
-    run_changes_its_task_once, task_firing_is_stored_once, task_runs_are_paged_newest_first,
+    firing_during_an_active_run_is_skipped, missed_task_of_disabled_account_is_due_again,
+    oldest_ended_task_runs_are_deleted, run_changes_its_task_once, task_firing_is_stored_once,
+    task_runs_are_paged_newest_first,
 };
 
 /// Generates one test per requirement of task stores.
@@ -33,6 +35,7 @@ macro_rules! task_store_suite {
             outdated_task_update_is_refused
             tasks_are_deleted_with_their_thread
             due_tasks_are_enabled_and_in_order
+            missed_task_of_disabled_account_is_due_again
             task_firing_is_stored_once
             firing_during_an_active_run_is_skipped
             run_changes_its_task_once
@@ -53,6 +56,8 @@ pub struct TaskStores {
     pub tasks: Arc<dyn TaskStore>,
     /// Thread store over the same database, if there is one.
     pub threads: Option<Arc<dyn ThreadStore>>,
+    /// Account store over the same database, if there is one.
+    pub accounts: Option<Arc<dyn AccountStore>>,
     /// Resources that must live as long as the store.
     pub keep: Arc<dyn Keep>,
 }

@@ -11,7 +11,7 @@ use sea_orm::{
     IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
 };
 
-use super::accounts::append;
+use super::accounts::{append, owner_is_enabled};
 use crate::db::connect::Database;
 use crate::db::entity::{account, api_key, micros, moment, plain};
 use crate::db::error::read;
@@ -63,7 +63,7 @@ impl ApiKeyStore for SqlApiKeyStore {
 
     async fn find(&self, key_id: &str) -> Result<Option<(ApiKey, KeyHash)>, StoreError> {
         let row = api_key::Entity::find_by_id(plain(key_id))
-            .filter(Expr::cust(OWNER_IS_ENABLED))
+            .filter(owner_is_enabled("api_keys.user_id"))
             .one(&self.reads)
             .await;
         let Some((mut key, hash)) = read(row)?.map(record) else {
@@ -112,10 +112,6 @@ impl ApiKeyStore for SqlApiKeyStore {
             .await
     }
 }
-
-/// Condition of keys whose user has no disabled account.
-const OWNER_IS_ENABLED: &str = "\
-    NOT EXISTS (SELECT 1 FROM accounts WHERE accounts.account_id = api_keys.user_id AND accounts.disabled_at IS NOT NULL)";
 
 /// Key that a user makes.
 struct OwnKey {

@@ -96,6 +96,10 @@ impl ConnectionStore for InMemoryChannels {
         Ok(found.cloned())
     }
 
+    async fn is_suspended(&self, _user: &str) -> Result<bool, ChannelStoreError> {
+        Ok(false)
+    }
+
     async fn disconnect(
         &self,
         user: &str,

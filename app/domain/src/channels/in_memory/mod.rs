@@ -19,7 +19,8 @@ use super::{
     InboxMessage, LeaseRecord, NewCode, NewOutgoing, Outgoing, OutgoingState,
 };
 
-/// All channel stores of one process, in memory.
+/// All channel stores of one process, in memory. It does not know accounts, so no connection is
+/// suspended.
 #[derive(Debug, Default)]
 pub struct InMemoryChannels(Mutex<Tables>);
 
@@ -127,6 +128,7 @@ mod tests {
     async fn memory() -> ChannelSuite {
         ChannelSuite {
             stores: InMemoryChannels::stores(),
+            accounts: None,
             keep: Arc::new(()),
         }
     }

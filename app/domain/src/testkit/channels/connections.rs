@@ -9,6 +9,7 @@ use crate::channels::{
     ChannelStores, Connection, ConsumedCode, ExternalIdentity, MAX_PENDING_CODES, NewCode,
     PendingCode,
 };
+use crate::testkit::accounts::set_disabled;
 
 fn code(hash: &str, user: &str) -> NewCode {
     NewCode {
@@ -264,5 +265,19 @@ pub async fn platform_is_disconnected_for_all_users(open: impl AsyncFn() -> Chan
     for (user, identity) in [(USER, "u1"), ("bob", "u2")] {
         assert_eq!(active(stores, &person(identity)).await, None);
         assert_eq!(list(stores, user).await[0].updated_at, at(9));
+    }
+}
+
+/// A connection stays active while the account of its user is disabled, and is suspended.
+pub async fn connection_of_disabled_account_is_suspended(open: impl AsyncFn() -> ChannelSuite) {
+    let suite = open().await;
+    let connections = &suite.stores.connections;
+    assert_eq!(connections.is_suspended(USER).await, Ok(false));
+    let Some(accounts) = &suite.accounts else {
+        return;
+    };
+    for disabled in [true, false] {
+        set_disabled(&**accounts, USER, disabled).await;
+        assert_eq!(connections.is_suspended(USER).await, Ok(disabled));
     }
 }

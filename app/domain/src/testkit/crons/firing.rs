@@ -4,6 +4,7 @@ use deerflow_runtime::testkit::{USER, at, at_once};
 
 use super::{CronStores, create, cron, due};
 use crate::crons::Cron;
+use crate::testkit::accounts::set_disabled;
 
 /// A claim also advances the cron, so no other caller can claim the firing.
 pub async fn due_firing_is_claimed_by_one_of_many(open: impl AsyncFn() -> CronStores) {
@@ -162,4 +163,35 @@ pub async fn disabled_or_unscheduled_cron_is_not_due(open: impl AsyncFn() -> Cro
         stores.crons.claim(&waiting[0], None, at(500)).await,
         Ok(false)
     );
+}
+
+/// A cron of a disabled account is neither due nor claimed. Its missed time is due again once the
+/// account is enabled.
+pub async fn missed_firing_of_disabled_account_is_due_again(open: impl AsyncFn() -> CronStores) {
+    let stores = open().await;
+    let Some(accounts) = &stores.accounts else {
+        return;
+    };
+    let other = Cron {
+        user_id: "program".to_owned(),
+        ..cron(2)
+    };
+    create(&stores, cron(1)).await;
+    create(&stores, other.clone()).await;
+    let waiting = due(&stores, at(100), at(0)).await;
+    assert_eq!(waiting.len(), 2);
+    set_disabled(&**accounts, USER, true).await;
+    let found = due(&stores, at(500), at(0)).await;
+    let ids: Vec<_> = found.iter().map(|due| due.cron.cron_id).collect();
+    assert_eq!(ids, [other.cron_id]);
+    for firing in &waiting {
+        let claimed = stores.crons.claim(firing, None, at(500)).await;
+        assert_eq!(claimed, Ok(firing.cron.cron_id == other.cron_id));
+    }
+    set_disabled(&**accounts, USER, false).await;
+    let found = due(&stores, at(500), at(0)).await;
+    assert_eq!(found, waiting[..1]);
+    assert_eq!(stores.crons.claim(&found[0], None, at(500)).await, Ok(true));
+    set_disabled(&**accounts, USER, true).await;
+    assert_eq!(due(&stores, at(900), at(400)).await, []);
 }

@@ -7,6 +7,7 @@ use crate::scheduled_tasks::{
     ACTIVE_RUN, Begun, Firing, MAX_ENDED_RUNS, ScheduledTask, TaskRun, TaskRunStatus, TaskSchedule,
     TaskStatus, TaskTrigger,
 };
+use crate::testkit::accounts::set_disabled;
 
 fn firing() -> Option<Firing> {
     Some(Firing {
@@ -40,6 +41,34 @@ pub async fn due_tasks_are_enabled_and_in_order(open: impl AsyncFn() -> TaskStor
     };
     assert_eq!(due(9).await, [task(2).task_id, task(1).task_id]);
     assert_eq!(due(1).await, [task(2).task_id]);
+}
+
+/// A task of a disabled account is neither due nor fired. Its missed time is due again once the
+/// account is enabled.
+pub async fn missed_task_of_disabled_account_is_due_again(open: impl AsyncFn() -> TaskStores) {
+    let stores = open().await;
+    let Some(accounts) = &stores.accounts else {
+        return;
+    };
+    let other = ScheduledTask {
+        user_id: "program".to_owned(),
+        ..task(2)
+    };
+    create(&stores, task(1)).await;
+    create(&stores, other.clone()).await;
+    let due = async || {
+        let due = stores.tasks.due(at(500), 9).await.expect("read");
+        due.into_iter()
+            .map(|task| task.task_id)
+            .collect::<Vec<String>>()
+    };
+    set_disabled(&**accounts, USER, true).await;
+    assert_eq!(due().await, std::slice::from_ref(&other.task_id));
+    let begin = async || stores.tasks.begin(run(1, &task(1)), firing()).await;
+    assert_eq!(begin().await, Ok(Begun::Gone));
+    set_disabled(&**accounts, USER, false).await;
+    assert_eq!(due().await, [task(1).task_id, other.task_id]);
+    assert_eq!(begin().await, Ok(Begun::Queued));
 }
 
 /// Of concurrent firings for one time, one is stored, and the task moves to its next time.

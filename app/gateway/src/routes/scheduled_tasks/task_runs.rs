@@ -41,6 +41,13 @@ impl TaskRuns {
     }
 
     async fn make(&self, task: &ScheduledTask, run: &TaskRun) -> Result<(), ApiError> {
+        // A repeated start may follow long after its firing.
+        let accounts = &self.0.security.sign_in.stores.accounts;
+        let account = accounts.find(&task.user_id).await?;
+        if account.is_some_and(|account| account.disabled_at.is_some()) {
+            let reason = "the account of the task's user is disabled";
+            return Err(ApiError::Forbidden(reason.to_owned()));
+        }
         let (target, body) = request_of(task, run);
         let mut spec = spec_for(&self.0, Dialect::DeerFlow, &target, body).await?;
         // Nobody reads a question of the run.

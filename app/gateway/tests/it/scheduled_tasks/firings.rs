@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use deerflow_domain::testkit::accounts::set_disabled;
 use harness::clock::{Clock, SystemClock};
 use harness::ids::{RunId, ThreadId};
 use serde_json::{Value, json};
@@ -161,4 +162,22 @@ async fn failed_run_is_reported_at_its_task() {
     let error = run["error"].as_str().expect("a text");
     assert!(error.contains("badly"), "{error}");
     assert_eq!(gateway.get(&path).await.json()["last_error"], run["error"]);
+}
+
+#[tokio::test]
+async fn task_of_disabled_account_starts_no_run() {
+    let gateway = Gateway::new();
+    let path = created(&gateway, nightly(json!({}))).await;
+    let accounts = &gateway.state.security.sign_in.stores.accounts;
+    set_disabled(&**accounts, "default", true).await;
+    // The store in memory does not know accounts, as if the account was disabled after the read.
+    poll(&gateway, in_two_days()).await;
+    let id = path.rsplit('/').next().expect("an id");
+    let runs = gateway.state.schedules.tasks.runs(id, 9, 0).await;
+    let runs = runs.expect("read");
+    assert_eq!(runs.len(), 1);
+    let error = runs[0].error.as_deref().unwrap_or_default();
+    assert!(error.contains("disabled"), "{error}");
+    let run = gateway.runs.get_run(None, &runs[0].run_id).await;
+    assert_eq!(run.expect("read"), None);
 }

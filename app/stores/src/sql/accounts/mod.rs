@@ -15,10 +15,18 @@ mod used_states;
 use std::sync::Arc;
 
 use deerflow_domain::accounts::AccountStores;
+use sea_orm::sea_query::{Expr, SimpleExpr};
 
 use crate::db::connect::Database;
 
 pub(super) use audit_row::append;
+
+/// Returns the condition that the user in a column, as `table.column`, has no disabled account.
+pub(super) fn owner_is_enabled(user: &'static str) -> SimpleExpr {
+    Expr::cust(format!(
+        "NOT EXISTS (SELECT 1 FROM accounts WHERE accounts.account_id = {user} AND accounts.disabled_at IS NOT NULL)"
+    ))
+}
 
 /// Account stores over SQL.
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::SqlChannelStore;
 use super::codes::{SentCode, consume, create};
 use super::connection_row::{readable, record};
-use crate::db::entity::{channel_connection, micros, plain};
+use crate::db::entity::{account, channel_connection, micros, plain};
 use crate::db::error::read;
 use crate::db::tx::TxFuture;
 
@@ -65,6 +65,14 @@ impl ConnectionStore for SqlChannelStore {
             .one(self.db.reads())
             .await;
         Ok(read(read(row)?.map(record).transpose())?)
+    }
+
+    async fn is_suspended(&self, user: &str) -> Result<bool, ChannelStoreError> {
+        let row = account::Entity::find_by_id(plain(user))
+            .filter(account::Column::DisabledAt.is_not_null())
+            .one(self.db.reads())
+            .await;
+        Ok(read(row)?.is_some())
     }
 
     async fn disconnect(

@@ -19,6 +19,7 @@ use crate::db::entity::{cron, micros, moment, plain, thread};
 use crate::db::error::{DbFailure, FromDbFailure, read};
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::{TxError, TxFuture};
+use crate::sql::accounts::owner_is_enabled;
 use crate::sql::requests::{claim_key, key_claimed, lookup_key};
 
 /// Cron store over SQL.
@@ -91,7 +92,9 @@ impl CronStore for SqlCronStore {
             .add(cron::Column::Enabled.eq(true))
             .add(cron::Column::NextRunDate.lte(micros(at)));
         let lost_ones = cron::Column::TakenAt.lt(micros(lost));
-        let select = cron::Entity::find().filter(Condition::any().add(ready).add(lost_ones));
+        let select = cron::Entity::find()
+            .filter(Condition::any().add(ready).add(lost_ones))
+            .filter(owner_is_enabled(OWNER));
         // For a lost firing `next_run_date` is not its due time, so lost firings are ordered by the
         // time of their claim. SQLite and Postgres differ in the default order of nulls.
         let select = select
@@ -124,6 +127,9 @@ impl CronStore for SqlCronStore {
             .await
     }
 }
+
+/// Column with the owner of a cron.
+const OWNER: &str = "crons.user_id";
 
 /// Returns the due firing of a row, or its firing that was claimed and not finished.
 fn due_of(row: cron::Model, at: i64) -> Option<DueFiring> {
@@ -235,7 +241,8 @@ fn take<'a>(
         let updated = cron::Entity::update_many()
             .col_expr(cron::Column::FiresFor, Expr::value(fires_for))
             .col_expr(cron::Column::TakenAt, Expr::value(micros(*at)))
-            .filter(cron::Column::CronId.eq(due.cron.cron_id.to_string()));
+            .filter(cron::Column::CronId.eq(due.cron.cron_id.to_string()))
+            .filter(owner_is_enabled(OWNER));
         let updated = match due.claimed_at {
             None => updated
                 .col_expr(cron::Column::NextRunDate, Expr::value(next.map(micros)))

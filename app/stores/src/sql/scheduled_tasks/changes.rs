@@ -11,7 +11,10 @@ use sea_orm::{
 use super::row::{run_row, task_of, task_row};
 use crate::db::entity::{micros, plain, scheduled_task, scheduled_task_run, thread};
 use crate::db::tx::TxFuture;
+use crate::sql::accounts::owner_is_enabled;
 
+/// Column with the owner of a task.
+pub(super) const OWNER: &str = "scheduled_tasks.user_id";
 /// Statuses of runs that have not ended.
 pub(super) const ACTIVE: [&str; 2] = ["queued", "running"];
 
@@ -78,6 +81,9 @@ pub(super) fn store_firing<'a>(
         let Some(mut task) = locked(tx, &run.task_id).await? else {
             return Ok(Begun::Gone);
         };
+        if firing.is_some() && !is_owner_enabled(tx, &run.task_id).await? {
+            return Ok(Begun::Gone);
+        }
         let active = scheduled_task_run::Entity::find()
             .filter(scheduled_task_run::Column::TaskId.eq(&run.task_id))
             .filter(scheduled_task_run::Column::Status.is_in(ACTIVE));
@@ -146,6 +152,15 @@ async fn prune(tx: &DatabaseTransaction, task: &str) -> Result<(), DbErr> {
             .await?;
     }
     Ok(())
+}
+
+/// Reports whether the user of a task has no disabled account.
+async fn is_owner_enabled(tx: &DatabaseTransaction, task: &str) -> Result<bool, DbErr> {
+    let found = scheduled_task::Entity::find_by_id(task)
+        .filter(owner_is_enabled(OWNER))
+        .one(tx)
+        .await?;
+    Ok(found.is_some())
 }
 
 /// Reads a task and locks its row until the end of the transaction.

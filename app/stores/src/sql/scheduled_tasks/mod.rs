@@ -12,11 +12,12 @@ use deerflow_domain::scheduled_tasks::{
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
-use self::changes::ACTIVE;
+use self::changes::{ACTIVE, OWNER};
 use self::row::{readable, run_of, task_of};
 use crate::db::connect::Database;
 use crate::db::entity::{micros, plain, scheduled_task, scheduled_task_run};
 use crate::db::error::read;
+use crate::sql::accounts::owner_is_enabled;
 
 /// Task store over SQL.
 #[derive(Debug, Clone)]
@@ -77,6 +78,7 @@ impl TaskStore for SqlTaskStore {
         let select = scheduled_task::Entity::find()
             .filter(scheduled_task::Column::Status.eq(TaskStatus::Enabled.as_str()))
             .filter(scheduled_task::Column::NextRunAt.lte(micros(at)))
+            .filter(owner_is_enabled(OWNER))
             .order_by_asc(scheduled_task::Column::NextRunAt)
             .order_by_asc(scheduled_task::Column::TaskId)
             .limit(limit as u64);
