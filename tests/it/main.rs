@@ -27,6 +27,7 @@ mod reload;
 mod restart;
 mod rig;
 mod roles;
+mod role_limits;
 mod runs;
 mod secrets;
 mod sign_in;

@@ -18,11 +18,11 @@ while IFS= read -r line; do
   esac
 done"#;
 
-struct Roles {
-    gateway: GatewayProcess,
-    model: ScriptedOpenAi,
-    root: Browser,
-    ann: Browser,
+pub(crate) struct Roles {
+    pub(crate) gateway: GatewayProcess,
+    pub(crate) model: ScriptedOpenAi,
+    pub(crate) root: Browser,
+    pub(crate) ann: Browser,
 }
 
 /// Configuration with a second model and these rules of users, one section per line.
@@ -43,8 +43,13 @@ fn ruled(model: &ScriptedOpenAi, rules: &str) -> String {
 
 impl Roles {
     async fn start(rules: &str) -> Self {
+        Self::configured(rules, |config| config).await
+    }
+
+    /// Starts a gateway with a changed configuration.
+    pub(crate) async fn configured(rules: &str, change: impl FnOnce(String) -> String) -> Self {
         let model = strict_model().await;
-        let gateway = GatewayProcess::start(&ruled(&model, rules), &[]).await;
+        let gateway = GatewayProcess::start(&change(ruled(&model, rules)), &[]).await;
         let gateway = gateway.expect("gateway");
         let (mut root, mut ann) = (Browser::new(&gateway), Browser::new(&gateway));
         let created = root.sign_up("initialize", "root@example.org").await;
@@ -66,7 +71,7 @@ impl Roles {
         std::fs::rename(home.join("config.new"), home.join("config.yaml")).expect("renamed");
     }
 
-    fn offered(&self) -> Vec<String> {
+    pub(crate) fn offered(&self) -> Vec<String> {
         let requests = self.model.requests().into_iter().rev();
         let mut requests = requests.filter(|request| !request.tools.is_empty());
         requests.next().expect("a request with tools").tools
@@ -82,14 +87,14 @@ impl Roles {
         system.expect("a system message").to_string()
     }
 
-    fn last_model(&self) -> Option<String> {
+    pub(crate) fn last_model(&self) -> Option<String> {
         let requests = self.model.requests();
         requests.last().and_then(|request| request.model.clone())
     }
 }
 
 /// Runs a prompt on a new thread and returns the values of its end.
-async fn run(browser: &mut Browser, prompt: &str, context: Value) -> Value {
+pub(crate) async fn run(browser: &mut Browser, prompt: &str, context: Value) -> Value {
     let thread = browser.post("/api/threads", json!({})).await.ok();
     let path = format!("/api/threads/{}/runs/wait", text(&thread["thread_id"]));
     let body = body_with(prompt, json!({ "context": context }));

@@ -35,6 +35,9 @@ use super::web_tools;
 use crate::config::ConfigHandle;
 use crate::sandbox::OpenedSandbox;
 
+/// Name of the tool that delegates to an ACP agent.
+const INVOKE_ACP_AGENT: &str = "invoke_acp_agent";
+
 /// Dependencies of all agents that do not depend on the configuration.
 #[derive(Debug)]
 pub(crate) struct AgentPorts {
@@ -85,6 +88,24 @@ pub(crate) struct Assembled {
     agents: StaticResolver,
 }
 
+impl Assembled {
+    /// Returns the names of the configured models that the role may not use.
+    pub(super) fn forbidden_models(&self) -> Vec<String> {
+        forbidden_models(&self.config, &self.rules)
+    }
+
+    /// Reports whether agents of the role may delegate to ACP agents, which run commands.
+    pub(super) fn may_delegate(&self) -> bool {
+        self.rules.sandbox.allows(COMMANDS) && self.rules.tools.allows(INVOKE_ACP_AGENT)
+    }
+}
+
+fn forbidden_models(config: &AppConfig, rules: &RoleRules) -> Vec<String> {
+    let names = config.models.iter().map(|model| &model.name);
+    let forbidden = names.filter(|name| !rules.models.allows(name));
+    forbidden.cloned().collect()
+}
+
 impl ConfiguredAgents {
     /// Creates the resolver of the current configuration's assistants.
     pub(crate) fn new(config: ConfigHandle, ports: AgentPorts) -> Self {
@@ -102,7 +123,10 @@ impl ConfiguredAgents {
     }
 
     /// Returns what the role of the current actor may use.
-    async fn of_actor(&self, assistant: &str) -> Result<Arc<Assembled>, UnknownAssistant> {
+    pub(super) async fn of_actor(
+        &self,
+        assistant: &str,
+    ) -> Result<Arc<Assembled>, UnknownAssistant> {
         let rules = match current() {
             Some(actor) => self.ports.access.rules_of(&actor).await,
             None => Ok(None),
@@ -156,10 +180,8 @@ impl ConfiguredAgents {
         models: &AuxiliaryModels,
         rules: &RoleRules,
     ) -> LeadAgentSpec {
-        let names = config.models.iter().map(|model| &model.name);
-        let forbidden = names.filter(|name| !rules.models.allows(name));
         LeadAgentSpec {
-            forbidden_models: forbidden.cloned().collect(),
+            forbidden_models: forbidden_models(config, rules),
             tools: self.tools(config, rules),
             live_tools: Some(Arc::new(RoleTools {
                 all: self.ports.live_tools.clone(),
@@ -242,9 +264,8 @@ impl ConfiguredAgents {
         tools.add(erase(PresentFiles {
             home: self.ports.files.clone(),
         }));
-        tools.extend(
-            InvokeAcpAgent::new(config.acp_agents.clone(), self.ports.acp.clone()).map(erase),
-        );
+        let acp = InvokeAcpAgent::new(config.acp_agents.clone(), self.ports.acp.clone());
+        tools.extend(acp.filter(|_| rules.sandbox.allows(COMMANDS)).map(erase));
         tools
     }
 

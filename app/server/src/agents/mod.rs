@@ -2,6 +2,7 @@
 
 pub(crate) mod configured;
 pub(crate) mod custom_files;
+pub(crate) mod flow_rules;
 mod guardrails;
 mod role_tools;
 mod web_tools;

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use deerflow_flow::adapter::AdapterRegistry;
-use deerflow_flow::adapters::model::ModelFactory;
 use deerflow_flow::agent::FlowDependencies;
 use deerflow_gateway::flows::{FlowAssistants, FlowCatalog, FlowRules};
-use harness::flow::{AcpFactory, FlowKinds, FlowLoader, HttpLoader, flow_registry};
+use harness::flow::{FlowKinds, FlowLoader, HttpLoader, flow_registry};
 use harness::net::SystemLookup;
 use harness::runtime::tasks::TaskKind;
 use harness::sandbox::FileHome;
@@ -15,6 +14,7 @@ use super::context::Context;
 use super::pi_mono;
 use super::stores::Stores;
 use crate::agents::configured::ConfiguredAgents;
+use crate::agents::flow_rules::{RoleAcpFactory, model_factory};
 use crate::flows::{WatchedFlows, watch};
 
 /// Flows of users and of the system, and the assistants that consist of agents and flows.
@@ -64,28 +64,21 @@ fn registry(
     stores: &Stores,
     agents: Arc<ConfiguredAgents>,
 ) -> anyhow::Result<AdapterRegistry> {
-    let (models, acp) = (agents.clone(), agents.clone());
     let (clock, ids) = (stores.clock.clone(), context.ids.clone());
     let kinds = FlowKinds {
-        model: Some(ModelFactory::of_current(
-            Arc::new(move || models.assembled().models.clone()),
-            clock.clone(),
-            ids.clone(),
-        )),
-        agents: Some(agents),
-        acp: Some(AcpFactory::of_current(
-            Arc::new(move || acp.assembled().acp.clone()),
-            ids.clone(),
-        )),
+        model: Some(model_factory(&agents, clock.clone(), ids.clone())),
+        agents: Some(agents.clone()),
         pi_mono: Some(pi_mono::factory(
             &context.now.flows,
             context.config.environment(),
             clock,
             ids.clone(),
         )?),
-        ..FlowKinds::new(ids)
+        ..FlowKinds::new(ids.clone())
     };
-    Ok(flow_registry(kinds)?)
+    let mut registry = flow_registry(kinds)?;
+    registry.register(Arc::new(RoleAcpFactory::new(agents, ids)))?;
+    Ok(registry)
 }
 
 /// Loader of threads' files, and of the hosts of the current configuration.

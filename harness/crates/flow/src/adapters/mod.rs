@@ -1,5 +1,6 @@
 //! Built-in adapter kinds.
 
+mod actor_models;
 pub mod fake;
 mod known;
 pub mod model;

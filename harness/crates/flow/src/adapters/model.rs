@@ -15,6 +15,7 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+pub use super::actor_models::{ActorModelSource, ActorModels};
 use crate::adapter::{
     AdapterContext, AdapterFactory, AdapterMetadata, AgentAdapter, AgentInvocation,
     AgentTurnResult, CONTRACT_VERSION, Capability, ConfigFinding, DeltaSink, ErrorCategory,
@@ -31,6 +32,7 @@ const KIND: &str = "model";
 pub struct ModelFactory {
     metadata: AdapterMetadata,
     models: CurrentModels,
+    of_actor: Option<Arc<dyn ActorModelSource>>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
 }
@@ -47,17 +49,30 @@ pub type CurrentModels = Arc<dyn Fn() -> AuxiliaryModels + Send + Sync>;
 /// Models and sources of an adapter.
 #[derive(Debug, Clone)]
 struct ModelPort {
-    models: AuxiliaryModels,
+    of_actor: ActorModels,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
 }
 
 impl ModelFactory {
-    fn port(&self) -> ModelPort {
-        ModelPort {
-            models: (self.models)(),
+    async fn port(&self) -> Result<ModelPort, FlowError> {
+        let of_actor = match &self.of_actor {
+            Some(source) => source.models().await?,
+            None => (self.models)().into(),
+        };
+        Ok(ModelPort {
+            of_actor,
             clock: self.clock.clone(),
             ids: self.ids.clone(),
+        })
+    }
+
+    /// Restricts adapters to the models of their actor. Validation permits all models.
+    #[must_use]
+    pub fn with_actor_models(self, source: Arc<dyn ActorModelSource>) -> Self {
+        Self {
+            of_actor: Some(source),
+            ..self
         }
     }
 
@@ -84,6 +99,7 @@ impl ModelFactory {
         Self {
             metadata,
             models,
+            of_actor: None,
             clock,
             ids,
         }
@@ -113,7 +129,7 @@ impl AdapterFactory for ModelFactory {
 
     async fn create(&self, context: AdapterContext) -> Result<Arc<dyn AgentAdapter>, FlowError> {
         Ok(Arc::new(ModelAdapter {
-            port: self.port(),
+            port: self.port().await?,
             entry: entry_name(&context.flow_config, &context.agent),
         }))
     }
@@ -195,7 +211,12 @@ impl ModelAdapter {
         turn: &AgentInvocation,
         sink: &dyn DeltaSink,
     ) -> Result<AgentTurnResult, ModelError> {
-        let ModelPort { models, clock, ids } = &self.port;
+        let ModelPort {
+            of_actor,
+            clock,
+            ids,
+        } = &self.port;
+        let models = &of_actor.models;
         let model = models.catalog.get_or_default(self.entry_of(turn))?;
         let request = request(turn, ids.message_id());
         let mut answer = MessageAccumulator::new(request.message_id.clone());
@@ -234,7 +255,8 @@ impl ModelAdapter {
     fn entry_of<'a>(&'a self, turn: &'a AgentInvocation) -> Option<&'a str> {
         let of_agent = turn.agent.model_profile.model.as_deref();
         let of_node = turn.model.as_deref().filter(|name| Some(*name) != of_agent);
-        of_node.or(self.entry.as_deref())
+        let of_actor = &self.port.of_actor;
+        of_actor.allowed(of_node.or(self.entry.as_deref()))
     }
 
     fn result(
@@ -270,7 +292,7 @@ impl ModelAdapter {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             total_tokens: usage.total(),
-            cost_usd: self.port.models.catalog.cost_usd(model, usage),
+            cost_usd: self.port.of_actor.models.catalog.cost_usd(model, usage),
         }
     }
 }

@@ -190,10 +190,49 @@ async fn node_then_model_name_then_profile_select_the_entry() {
             turn.model = of_node.map(str::to_owned);
         }
         let adapter = ModelAdapter {
-            port: factory().port(),
+            port: factory().port().await.unwrap(),
             entry: entry_name(&Map::new(), &agent),
         };
         assert_eq!(adapter.entry_of(&turn), expected);
+    }
+}
+
+/// Source that permits one entry.
+#[derive(Debug)]
+struct OnlyDollars;
+
+#[async_trait]
+impl ActorModelSource for OnlyDollars {
+    async fn models(&self) -> Result<ActorModels, FlowError> {
+        let entries = [priced("dollars", "USD")];
+        let models = (factory().models)();
+        let catalog = Arc::new(ModelCatalog::new(entries, Arc::new(SystemClock)));
+        Ok(ActorModels {
+            models: AuxiliaryModels { catalog, ..models },
+            forbidden: vec!["first".to_owned(), "euros".to_owned()],
+        })
+    }
+}
+
+#[tokio::test]
+async fn forbidden_entry_is_replaced_by_default_of_actor() {
+    for (entry, expected) in [
+        (None, Ok("dollars")),
+        (Some("euros"), Ok("dollars")),
+        (Some("dollars"), Ok("dollars")),
+        (Some("absent"), Err(())),
+    ] {
+        let agent = agent(json!({}), entry);
+        let factory = factory().with_actor_models(Arc::new(OnlyDollars));
+        let adapter = ModelAdapter {
+            port: factory.port().await.unwrap(),
+            entry: entry_name(&Map::new(), &agent),
+        };
+        let turn = invocation(&agent, TurnMode::Normal, "x");
+        let models = &adapter.port.of_actor.models;
+        let found = models.catalog.get_or_default(adapter.entry_of(&turn));
+        let found = found.map(|model| model.info().name.clone()).map_err(drop);
+        assert_eq!(found, expected.map(str::to_owned), "{entry:?}");
     }
 }
 
