@@ -5,7 +5,7 @@ use deerflow_tests::gateway::GatewayProcess;
 use serde_json::{Value, json};
 
 use crate::rig::browser::{Browser, PASSWORD};
-use crate::rig::{body, config, strict_model, until};
+use crate::rig::{HttpResponse, body, config, strict_model, until};
 
 /// Result of a command.
 struct Output {
@@ -178,6 +178,40 @@ async fn administrator_deletes_user_with_run_in_progress() {
         .sign_up("register", "ann@example.org")
         .await;
     assert_eq!(again.status, 201, "{}", again.text);
+}
+
+#[tokio::test]
+async fn deletion_with_locked_journal_names_working_request() {
+    let model = strict_model().await;
+    let sections = "run_events: {backend: jsonl}\n";
+    let gateway = GatewayProcess::start(&config(&model.base_url, sections), &[]).await;
+    let mut gateway = gateway.expect("gateway");
+    root(&gateway).await;
+    let (mut ann, thread) = ann(&gateway).await;
+    let id = ann.id().await;
+    let delete = ["users", "delete", "ann@example.org", "--yes", "--json"];
+    let refused = deerflow(&gateway, &delete).await;
+    assert!(!refused.succeeded, "{}", refused.out);
+    for part in ["deerflow keys create", "/api/v1/admin/users/ID"] {
+        assert!(refused.error.contains(part), "{}", refused.error);
+    }
+    ann.get(&format!("/api/threads/{thread}")).await.ok();
+    let create = ["keys", "create", "--user", "root@example.org", "--admin"];
+    let key = deerflow(&gateway, &create).await;
+    assert!(key.succeeded, "{}", key.error);
+    let key = key.out.lines().next();
+    let request = crate::rig::client()
+        .delete(format!("{}/api/v1/admin/users/{id}", gateway.base_url()))
+        .header("x-api-key", key.expect("a key"));
+    let deleted = HttpResponse::of(request).await.ok();
+    assert_eq!(deleted["deleted"]["threads"], 1, "{deleted}");
+    gateway.terminate().await.expect("stopped");
+    let again = deerflow(&gateway, &delete).await;
+    assert!(
+        !again.succeeded && !again.error.contains("journal"),
+        "{}",
+        again.error
+    );
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use super::database::database_of;
 use super::journal::{self, EventStores};
 use super::user_data;
 use crate::config::Settings;
+use crate::user_data::with_request;
 
 /// Accounts of an installation.
 #[derive(Debug)]
@@ -66,14 +67,15 @@ pub async fn open(
 }
 
 impl OpenedAccounts {
-    /// Prepares the deletion of accounts. Fails if a server uses a journal of its own.
+    /// Prepares the deletion of accounts. Fails if a running server has locked the journal.
     pub fn deletion(
         &self,
         config: &AppConfig,
         settings: &Settings,
     ) -> anyhow::Result<AccountDeletion> {
         let runs = Arc::new(SqlRunStore::new(self.db.clone()));
-        let journal = journal::open(config, settings, &mut Vec::new())?;
+        let journal = journal::open(config, settings, &mut Vec::new());
+        let journal = with_request(journal, self.in_use, settings.port)?;
         let threads = EventStores::new(&self.db, &runs, journal).threads;
         let ending: Arc<dyn UserData> = if self.in_use {
             let (query, cancels, clock) = (runs.clone(), runs, self.clock.clone());
