@@ -1,5 +1,6 @@
 //! End-to-end tests of the real gateway binary over HTTP. The folders mirror the routes.
 
+mod account_kills;
 mod acp;
 mod agents;
 mod bad_input;
@@ -26,8 +27,8 @@ mod redis;
 mod reload;
 mod restart;
 mod rig;
-mod roles;
 mod role_limits;
+mod roles;
 mod runs;
 mod secrets;
 mod sign_in;

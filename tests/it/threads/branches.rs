@@ -1,10 +1,11 @@
 //! Branches of a thread whose gateway dies: complete, or absent.
 
 use std::fs;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, body, body_with, list, text};
+use crate::rig::{Rig, body, body_with, list, text, until};
 
 const REPORT: &str = "/mnt/user-data/outputs/report.md";
 
@@ -44,8 +45,12 @@ fn folders(rig: &Rig) -> usize {
 /// returns the thread and the rig after a restart.
 async fn killed_at(point: &str) -> (String, Rig) {
     let mut rig = Rig::start().await;
-    let write = json!({ "description": "write", "path": REPORT, "content": "# R" });
-    let prompt = format!("[[tool:write_file {write}]] then say Done.");
+    let write = |path: &str| {
+        let call = json!({ "description": "write", "path": path, "content": "# R" });
+        format!("[[tool:write_file {call}]]")
+    };
+    let other = "/mnt/user-data/workspace/notes.md";
+    let prompt = format!("{}{} then say Done.", write(REPORT), write(other));
     let thread = rig.run_prompt(&prompt).await.thread;
     let answer = message_ids(&rig, &thread).await.pop().expect("an answer");
     let dies_at = format!("{point}:1");
@@ -70,6 +75,30 @@ async fn branch_is_absent_after_death_before_its_rows() {
     let path = format!("/api/threads/{thread}/branches");
     let created = rig.post(&path, &json!({ "message_id": answer })).await.ok();
     assert_eq!(branches(&rig).await, [text(&created["thread_id"])]);
+}
+
+#[tokio::test]
+async fn half_copied_branch_is_absent_and_its_files_are_swept() {
+    let (thread, mut rig) = killed_at("branch.file_copied").await;
+    assert_eq!(branches(&rig).await, [""; 0]);
+    let found = rig.post("/api/threads/search", &json!({})).await.ok();
+    assert_eq!(list(&found).len(), 1, "{found}");
+    assert_eq!(folders(&rig), 2);
+    // The sweep ignores young copies, because another process may be writing them.
+    let hours_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+    let threads = rig.gateway.home().join(".deer-flow/users/default/threads");
+    let entries = fs::read_dir(threads).expect("a folder");
+    let names = entries.flatten().map(|entry| entry.path());
+    let mut markers = names.filter(|path| path.to_string_lossy().contains("/.copying-"));
+    let marker = markers.next().expect("the marker of the copy");
+    let marker = fs::File::options().write(true).open(marker);
+    let dated = marker.and_then(|marker| marker.set_modified(hours_ago));
+    dated.expect("an old marker");
+    rig.gateway.kill9().await.expect("killed");
+    rig.gateway.restart().await.expect("started");
+    until("the sweep", async || (folders(&rig) == 1).then_some(())).await;
+    let path = format!("/api/threads/{thread}/artifacts{REPORT}");
+    assert_eq!(rig.get(&path).await.text, "# R");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use deerflow_core::fail_points;
 use deerflow_domain::accounts::{
     Account, AccountCensus, AccountChange, AccountError, AccountPage, AccountQuery, AccountStore,
     Email, ImportOutcome, NewAccount, NewAuditEntry, PasswordHash, ProviderIdentity, Role,
@@ -35,7 +36,9 @@ impl SqlAccountStore {
 impl AccountStore for SqlAccountStore {
     async fn create(&self, new: NewAccount, entry: NewAuditEntry) -> Result<Account, AccountError> {
         let work = Creation { new, entry };
-        self.db.writes().create(work, create).await?
+        let created = self.db.writes().create(work, create).await?;
+        fail_points::pass("account.committed");
+        created
     }
 
     async fn import(
@@ -44,7 +47,9 @@ impl AccountStore for SqlAccountStore {
         entry: NewAuditEntry,
     ) -> Result<ImportOutcome, AccountError> {
         let work = Import { accounts, entry };
-        Ok(self.db.writes().create(work, import).await?)
+        let outcome = self.db.writes().create(work, import).await?;
+        fail_points::pass("account.committed");
+        Ok(outcome)
     }
 
     async fn find(&self, id: &str) -> Result<Option<Account>, StoreError> {

@@ -2,6 +2,7 @@
 //! administrators and compare e-mails, which no row lock protects.
 
 use chrono::{DateTime, Utc};
+use deerflow_core::fail_points;
 use deerflow_domain::accounts::{
     Account, AccountChange, AccountError, Admission, ImportOutcome, NewAccount, NewAuditEntry,
     PasswordHash, Role, SessionsAfter, check_administrators, new_account_id,
@@ -50,6 +51,7 @@ pub(super) fn create<'a>(
         let entry = work.entry.clone();
         let object = entry.object.or_else(|| Some(account.id.clone()));
         append(tx, &NewAuditEntry { object, ..entry }).await?;
+        fail_points::pass("account.written");
         Ok(Ok(account))
     })
 }
@@ -76,6 +78,7 @@ pub(super) fn import<'a>(
             }
             insert(tx, account).await?;
             append(tx, &work.entry.clone().on(&*id)).await?;
+            fail_points::pass("account.written");
             outcome.imported.push(id);
         }
         Ok(outcome)

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
+use deerflow_core::fail_points;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -179,6 +180,7 @@ impl Copy {
             return Err(self.too_large());
         }
         self.bytes += copied;
+        fail_points::pass("branch.file_copied");
         Ok(())
     }
 
