@@ -13,6 +13,12 @@ use super::Verification;
 pub const SLOT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Slots per processor.
 const SLOTS_PER_PROCESSOR: usize = 2;
+/// Additional niceness of the threads: a tenth of the processor time of another busy thread.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+/// Niceness of the lowest priority.
+#[cfg(target_os = "linux")]
+const LOWEST: i32 = 19;
 
 /// Error: no slot became free in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +36,7 @@ impl Default for Busy {
     }
 }
 
-/// Computes hashes on threads that may block, a limited number at a time.
+/// Computes hashes on threads of low priority, a limited number at a time.
 #[derive(Debug, Clone)]
 pub struct PasswordPool {
     slots: Arc<Semaphore>,
@@ -83,9 +89,10 @@ impl PasswordPool {
         let slot = self.slot().await?;
         let computed = tokio::task::spawn_blocking(move || {
             let _slot = slot;
-            work()
+            with_low_priority(work)
         });
-        computed.await.map_err(|error| {
+        let computed = computed.await.map_err(std::io::Error::from).flatten();
+        computed.map_err(|error| {
             tracing::error!(%error, "a password hash was not computed");
             Busy::default()
         })
@@ -99,6 +106,35 @@ impl PasswordPool {
         }
     }
 }
+
+/// Computes on a thread of its own, because the priority of a shared one could not be restored.
+fn with_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
+    let named = std::thread::Builder::new().name("password-hash".to_owned());
+    std::thread::scope(|scope| {
+        let thread = named.spawn_scoped(scope, || {
+            yield_to_others();
+            work()
+        })?;
+        let panicked = |_| std::io::Error::other("the computation panicked");
+        thread.join().map_err(panicked)
+    })
+}
+
+/// Lowers the priority of this thread, so that requests and streams get processor time first.
+#[cfg(target_os = "linux")]
+fn yield_to_others() {
+    // On Linux the priority belongs to the thread.
+    use rustix::process::{getpriority_process, setpriority_process};
+    let lowered = getpriority_process(None)
+        .and_then(|own| setpriority_process(None, (own + NICENESS).min(LOWEST)));
+    if let Err(error) = lowered {
+        tracing::debug!(%error, "the priority of a password hash was not lowered");
+    }
+}
+
+/// Does nothing: other systems know priorities of processes only.
+#[cfg(not(target_os = "linux"))]
+fn yield_to_others() {}
 
 #[cfg(test)]
 mod tests {
@@ -123,6 +159,17 @@ mod tests {
         let hash = pool.hash(&password).await.unwrap();
         assert!(pool.verify(&password, Some(&hash)).await.unwrap().matches);
         assert!(!pool.verify(&"x".into(), Some(&hash)).await.unwrap().matches);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn computation_lowers_priority_of_its_thread_only() {
+        let own = rustix::process::getpriority_process(None).unwrap();
+        let niceness = PasswordPool::default()
+            .run(|| rustix::process::getpriority_process(None).unwrap())
+            .await;
+        assert_eq!(niceness, Ok((own + NICENESS).min(LOWEST)));
+        assert_eq!(rustix::process::getpriority_process(None).unwrap(), own);
     }
 
     #[tokio::test]
