@@ -80,8 +80,14 @@ impl Home {
         }));
         tools.add(erase(WriteFile { home: home.clone() }));
         tools.add(erase(StrReplace { home: home.clone() }));
-        tools.add(erase(Glob { home: home.clone() }));
-        tools.add(erase(Grep { home: home.clone() }));
+        tools.add(erase(Glob {
+            home: home.clone(),
+            max_results: None,
+        }));
+        tools.add(erase(Grep {
+            home: home.clone(),
+            max_results: None,
+        }));
         tools.add(erase(ViewImage { home: home.clone() }));
         tools.add(erase(ListUploadedFiles { home: home.clone() }));
         tools.add(erase(PresentFiles { home }));

@@ -67,8 +67,14 @@ pub fn file_tool(kind: &str, config: &AppConfig, home: &FileHome) -> Option<Arc<
             home,
             max_chars: config.sandbox.ls_output_max_chars,
         })),
-        "glob" => Some(erase(Glob { home })),
-        "grep" => Some(erase(Grep { home })),
+        "glob" => Some(erase(Glob {
+            home,
+            max_results: max_results(config, kind),
+        })),
+        "grep" => Some(erase(Grep {
+            home,
+            max_results: max_results(config, kind),
+        })),
         "read_file" => Some(erase(ReadFile {
             home,
             max_chars: config.sandbox.read_file_output_max_chars,
@@ -77,6 +83,13 @@ pub fn file_tool(kind: &str, config: &AppConfig, home: &FileHome) -> Option<Arc<
         "str_replace" => Some(erase(StrReplace { home })),
         _ => None,
     }
+}
+
+/// Returns `max_results` of the first entry of this kind, if it is a number above 0.
+fn max_results(config: &AppConfig, kind: &str) -> Option<usize> {
+    let entry = config.tools.iter().find(|entry| kind_of(entry) == kind)?;
+    let number = entry.extra.get("max_results")?.as_u64()?;
+    usize::try_from(number).ok().filter(|number| *number > 0)
 }
 
 /// Builds the tool for commands, with the configured limits. It redacts the values of configured
@@ -141,6 +154,8 @@ fn tool_name(entry: &ToolConfig) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn entry(path: &str, group: &str) -> ToolConfig {
@@ -158,6 +173,17 @@ mod tests {
         let expected = [("read_file", "files"), ("web_search", "web")]
             .map(|(tool, group)| (tool.to_owned(), group.to_owned()));
         assert_eq!(groups, HashMap::from(expected));
+    }
+
+    #[test]
+    fn max_results_of_file_searches_is_configured() {
+        let glob = |more| json!({"name": "glob", "group": "g", "use": "sandbox.glob", "max_results": more});
+        for (value, expected) in [(json!(7), Some(7)), (json!(0), None), (json!("x"), None)] {
+            let config: AppConfig =
+                serde_json::from_value(json!({"tools": [glob(value)]})).unwrap();
+            assert_eq!(max_results(&config, "glob"), expected);
+            assert_eq!(max_results(&config, "grep"), None);
+        }
     }
 
     #[test]

@@ -36,8 +36,14 @@ fn fixture_with(mounts: Mounts) -> Fixture {
     }));
     tools.add(erase(WriteFile { home: home.clone() }));
     tools.add(erase(StrReplace { home: home.clone() }));
-    tools.add(erase(Glob { home: home.clone() }));
-    tools.add(erase(Grep { home: home.clone() }));
+    tools.add(erase(Glob {
+        home: home.clone(),
+        max_results: None,
+    }));
+    tools.add(erase(Grep {
+        home: home.clone(),
+        max_results: None,
+    }));
     tools.add(erase(ListUploadedFiles { home: home.clone() }));
     tools.add(erase(PresentFiles { home }));
     Fixture {

@@ -15,6 +15,8 @@ const MAX_RESULTS: usize = 1000;
 pub struct Glob {
     /// File storage of all threads.
     pub home: FileHome,
+    /// Configured maximum number of results; without it, the limit of the tool applies.
+    pub max_results: Option<usize>,
 }
 
 /// Arguments of `glob`.
@@ -58,7 +60,10 @@ impl Tool for Glob {
     async fn call(&self, args: GlobArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let path = readable(&self.home, &args.path)?;
         let pattern = NamePattern::parse(&args.pattern).map_err(refused)?;
-        let limit = args.max_results.clamp(1, MAX_RESULTS);
+        let limit = args
+            .max_results
+            .min(self.max_results.unwrap_or(MAX_RESULTS))
+            .clamp(1, MAX_RESULTS);
         let SearchResults { rows, incomplete } = files_of(&self.home, ctx)
             .glob(&path, pattern, args.include_dirs, limit)
             .await

@@ -15,6 +15,8 @@ const MAX_RESULTS: usize = 500;
 pub struct Grep {
     /// File storage of all threads.
     pub home: FileHome,
+    /// Configured maximum number of results; without it, the limit of the tool applies.
+    pub max_results: Option<usize>,
 }
 
 /// Arguments of `grep`.
@@ -80,7 +82,10 @@ impl Tool for Grep {
             .await
             .map_err(|fault| refused(fault.to_string()))?
             .map_err(refused)?;
-        let limit = args.max_results.clamp(1, MAX_RESULTS);
+        let limit = args
+            .max_results
+            .min(self.max_results.unwrap_or(MAX_RESULTS))
+            .clamp(1, MAX_RESULTS);
         let found = files.grep(&path, query, limit).await.map_err(failed)?;
         Ok(ToolOutput::text(render::search_results(
             &found, "matches", &path,
