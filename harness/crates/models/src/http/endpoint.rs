@@ -165,7 +165,13 @@ fn limits(entry: &ModelEntry) -> Result<Limits, String> {
         time.ok_or_else(|| format!("its `{key}` must be a number of seconds above 0"))
     };
     let number = |key: &str| entry.extra.get(key).and_then(Value::as_f64);
-    let first_byte = ["timeout", "request_timeout", "default_request_timeout"]
+    let first_byte = [
+        "timeout",
+        "request_timeout",
+        "default_request_timeout",
+        "read_timeout",
+    ];
+    let first_byte = first_byte
         .into_iter()
         .find_map(|key| Some((key, number(key)?)));
     let idle = entry

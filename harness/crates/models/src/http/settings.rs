@@ -19,9 +19,11 @@ const NOT_SENT: &[&str] = &[
     "cache",
     "callbacks",
     "client_options",
+    "connect_timeout",
     "convert_system_message_to_human",
     "credentials",
     "credentials_path",
+    "cumulative_stream_usage",
     "custom_get_token_ids",
     "dashscope_api_key",
     "deepseek_api_key",
@@ -52,11 +54,13 @@ const NOT_SENT: &[&str] = &[
     "openai_proxy",
     "organization",
     "output_version",
+    "pool_timeout",
     "profile",
     "project",
     "prompt_cache_size",
     "proxy",
     "rate_limiter",
+    "read_timeout",
     "request_timeout",
     "retries",
     "retry_max_attempts",
@@ -75,6 +79,7 @@ const NOT_SENT: &[&str] = &[
     "verbose",
     "vertexai",
     "vllm_api_key",
+    "write_timeout",
 ];
 
 /// Settings of one call. A wire removes settings that it sends in another form or under another
