@@ -1,4 +1,4 @@
-//! Warnings about settings of `extensions_config.json` that have no effect.
+//! Warnings about settings of `extensions_config.json` that have no effect, and about misspelt keys.
 
 use std::path::Path;
 
@@ -6,6 +6,7 @@ use super::document::{Content, Entry, Node};
 use super::error::Warning;
 use super::ineffective_settings;
 use super::locate::locate_extensions;
+use super::unknown_keys;
 use crate::config_file::Environment;
 
 /// Section of `config.yaml` that takes the same settings.
@@ -35,7 +36,9 @@ fn warnings_of(text: &str, path: &Path) -> Vec<Warning> {
         replaces: None,
     };
     let content = Content::Map(vec![section]);
-    let mut warnings = ineffective_settings::warnings(&Node { place, content }, path);
+    let file = Node { place, content };
+    let mut warnings = ineffective_settings::warnings(&file, path);
+    warnings.extend(unknown_keys::compare(&file, path).warnings);
     for warning in &mut warnings {
         if let Some(key) = warning.key.strip_prefix(&format!("{SECTION}.")) {
             warning.key = key.to_owned();
@@ -69,6 +72,20 @@ mod tests {
             "mcpInterceptors",
             "mcpServers.x.routing.mode",
             "mcpServers.y.task_toolsets",
+        ];
+        assert_eq!(keys(text), expected);
+    }
+
+    #[test]
+    fn misspelt_keys_are_reported() {
+        let text = r#"{
+            "mcpServres": {},
+            "mcpServers": {"x": {"command": "npx", "tool_cal_timeout": 60, "oauth": {"client_di": "c"}}}
+        }"#;
+        let expected = [
+            "mcpServres",
+            "mcpServers.x.tool_cal_timeout",
+            "mcpServers.x.oauth.client_di",
         ];
         assert_eq!(keys(text), expected);
     }

@@ -8,6 +8,7 @@ use super::document::{Content, Node};
 use super::error::{Origin, Warning};
 use super::inert_values::InertValues::{self, Default, Empty, Matching, Off};
 use super::inert_values::is_local_storage;
+use super::memory_settings;
 
 /// Configuration key without effect. Null and the values in `values` need no warning; any other
 /// value produces the warning `message`. In `key`, `*` stands for each element of a list and each
@@ -36,6 +37,8 @@ const PYTHON: &str = "names Python code, which this server cannot load; it has n
 const ROUTING: &str = "has no effect: only the model selects MCP tools";
 const TASKS: &str = "has no effect: tasks of MCP servers are called as tools";
 const MEMORY_STORAGE: &str = "has no effect: memories are stored in the database";
+const TIMEOUTS: &str =
+    "has no effect: only `timeout`, `read_timeout` and `stream_chunk_timeout` limit a call";
 const SKILL_VIEW: &str =
     "has no effect: a summary always preserves the skills that a conversation uses";
 
@@ -67,6 +70,14 @@ static INEFFECTIVE: &[IneffectiveSetting] = &[
         &["models", "*", "output_version"],
         Empty,
         "has no effect: there is only one answer format",
+    ),
+    setting(&["models", "*", "connect_timeout"], Empty, TIMEOUTS),
+    setting(&["models", "*", "write_timeout"], Empty, TIMEOUTS),
+    setting(&["models", "*", "pool_timeout"], Empty, TIMEOUTS),
+    setting(
+        &["tools", "*", "backend"],
+        Default("\"auto\""),
+        "has no effect: the search of DuckDuckGo has no other engines",
     ),
     setting(&["skills", "use"], Matching(is_local_storage), PYTHON),
     setting(
@@ -273,7 +284,7 @@ static INEFFECTIVE: &[IneffectiveSetting] = &[
     ),
     setting(
         &["memory", "backend_config", "storage_class"],
-        Empty,
+        Default("\"file\""),
         MEMORY_STORAGE,
     ),
     setting(
@@ -318,9 +329,9 @@ fn for_each_match<'a>(
 /// Returns warnings about settings that request an effect they do not have.
 pub(super) fn warnings(root: &Node, path: &Path) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    for setting in INEFFECTIVE {
-        for_each_match(root, setting.key, &mut Vec::new(), &mut |key, node| {
-            if setting.values.is_requested(&node.to_json()) {
+    let mut check = |key: &[&str], values: &InertValues, message: &str| {
+        for_each_match(root, key, &mut Vec::new(), &mut |key, node| {
+            if values.is_requested(&node.to_json()) {
                 let origin = Origin::File {
                     path: path.to_owned(),
                     place: node.place,
@@ -328,10 +339,17 @@ pub(super) fn warnings(root: &Node, path: &Path) -> Vec<Warning> {
                 warnings.push(Warning {
                     origin,
                     key: dotted(key),
-                    message: setting.message.to_owned(),
+                    message: message.to_owned(),
                 });
             }
         });
+    };
+    for setting in INEFFECTIVE {
+        check(setting.key, &setting.values, setting.message);
+    }
+    for (key, default) in memory_settings::WITHOUT_EFFECT {
+        let key = ["memory", "backend_config", key];
+        check(&key, &Default(default), memory_settings::MESSAGE);
     }
     warnings
 }

@@ -98,7 +98,8 @@ static SECTIONS: &[KeySection] = &[
          max_tokens timeout request_timeout default_request_timeout max_retries extra_body default_headers \
          model_kwargs reasoning_effort pricing gemini_api_key anthropic_api_key num_predict reasoning top_p \
          api_keys fallback_models credentials_path enable_prompt_caching prompt_cache_size betas billing_header \
-         max_concurrent_calls max_answer_bytes proxy openai_proxy anthropic_proxy default_query account_id thinking_budget thinking_level safety_settings",
+         max_concurrent_calls max_answer_bytes proxy openai_proxy anthropic_proxy default_query account_id thinking_budget thinking_level safety_settings \
+         read_timeout connect_timeout write_timeout pool_timeout cumulative_stream_usage",
     ),
     open(
         "sandbox",
@@ -172,6 +173,20 @@ static SECTIONS: &[KeySection] = &[
         "enabled mode injection_enabled shutdown_flush_timeout_seconds manager_class backend_config \
          storage_path debounce_seconds model_name max_facts fact_confidence_threshold max_injection_tokens \
          token_counting storage_class",
+    ),
+    closed(
+        "memory.backend_config",
+        "debounce_seconds model_name max_facts fact_confidence_threshold max_injection_tokens \
+         storage_path storage_class model retrieval_adapter strict_user_scope manifest_filename \
+         file_lock_timeout_seconds queue_max_depth fact_eviction_policy fact_eviction_shadow_enabled \
+         eviction_confidence_weight eviction_confirmation_weight eviction_access_weight \
+         eviction_confirmation_half_life_days eviction_access_half_life_days \
+         eviction_correction_reserved_fraction eviction_correction_reserved_max eviction_audit_max_entries \
+         token_counting guaranteed_categories guaranteed_token_budget staleness_review_enabled \
+         staleness_age_days staleness_min_candidates staleness_max_removals_per_cycle \
+         staleness_protected_categories staleness_max_lifetime_multiplier staleness_max_extension_days \
+         consolidation_enabled consolidation_min_facts consolidation_max_groups_per_cycle \
+         consolidation_max_sources patterns_dir prompts_dir",
     ),
     closed("agents_api", "enabled"),
     closed(

@@ -54,6 +54,14 @@ fn settings_without_effect_are_reported() {
             "memory.backend_config.model",
         ),
         (
+            "memory: {backend_config: {consolidation_enabled: true}}\n",
+            "memory.backend_config.consolidation_enabled",
+        ),
+        (
+            "models: [{name: m, use: openai, model: m, api_key: k, pool_timeout: 30}]\n",
+            "models[0].pool_timeout",
+        ),
+        (
             "database: {backend: sqlite}\ncheckpointer: {type: postgres, connection_string: x}\n",
             "checkpointer.type",
         ),

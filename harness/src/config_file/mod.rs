@@ -16,6 +16,7 @@ mod inert_values;
 mod known_keys;
 mod load;
 mod locate;
+mod memory_settings;
 mod older_store;
 mod overrides;
 mod provider_credentials;

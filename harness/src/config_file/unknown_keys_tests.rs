@@ -90,7 +90,7 @@ fn provider_keys_are_warned_about_only_if_misspelt() {
 #[test]
 fn opaque_maps_are_not_checked() {
     assert!(
-        warnings("memory: {backend_config: {anything: {goes: 1}}}\nsandbox: {environment: {A: b}}")
+        warnings("tools: [{name: t, use: u, anything: {goes: 1}}]\nsandbox: {environment: {A: b}}")
             .is_empty()
     );
 }
