@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deerflow_core::ids::RunId;
+use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_core::tasks::{TaskKind, Tasks};
 use deerflow_runtime::runs::{NodeNotifier, WakeSignal};
 use futures_util::stream::{self, BoxStream};
@@ -159,6 +159,7 @@ fn encode(signal: &WakeSignal) -> String {
     match signal {
         WakeSignal::Cancelled(run) => format!("cancelled {run}"),
         WakeSignal::Ended(run) => format!("ended {run}"),
+        WakeSignal::Started(thread) => format!("started {thread}"),
         WakeSignal::Waiting => "waiting".to_owned(),
         WakeSignal::Missed => "missed".to_owned(),
     }
@@ -170,6 +171,7 @@ fn decode(text: &str) -> Option<WakeSignal> {
     match text.split_once(' ') {
         Some(("cancelled", id)) => run(id).map(WakeSignal::Cancelled),
         Some(("ended", id)) => run(id).map(WakeSignal::Ended),
+        Some(("started", id)) => ThreadId::parse(id).ok().map(WakeSignal::Started),
         None if text == "waiting" => Some(WakeSignal::Waiting),
         None if text == "missed" => Some(WakeSignal::Missed),
         _ => None,
@@ -186,6 +188,7 @@ mod tests {
         for signal in [
             WakeSignal::Cancelled(id("a-1")),
             WakeSignal::Ended(id("b")),
+            WakeSignal::Started(ThreadId::parse("t").expect("valid")),
             WakeSignal::Waiting,
             WakeSignal::Missed,
         ] {

@@ -11,7 +11,7 @@ use crate::definition::{RunRecord, RunStatus};
 use crate::encoding::{ModeEncoder, OpenMessages, RunFacts, StreamOptions, metadata_frame};
 use crate::execution::{Execution, Progress};
 use crate::kernel::ActiveRun;
-use crate::ports::{LifecycleKind, RuntimePorts};
+use crate::ports::{LifecycleKind, RuntimePorts, WakeSignal};
 use crate::stream_bridge::StreamKey;
 use deerflow_core::fail_points;
 use deerflow_core::ids::CheckpointId;
@@ -76,6 +76,8 @@ impl Execution {
         let published = self.publish_frames().await;
         fail_points::pass("run.announced");
         self.active.opened.cancel();
+        let thread = self.record.thread_id.clone();
+        self.ports.bell.ring(WakeSignal::Started(thread));
         published
     }
 

@@ -60,6 +60,10 @@ async fn apply_signals(registry: &RunRegistry, mut signals: BoxStream<'static, W
             }
             WakeSignal::Cancelled(_) => {}
             WakeSignal::Waiting => registry.dispatch_wake.wake(),
+            WakeSignal::Started(thread) => {
+                // There may be no subscriber.
+                let _no_subscriber = registry.launches.send(thread);
+            }
             WakeSignal::Ended(_) if registry.active.any_waiting() => registry.dispatch_wake.wake(),
             WakeSignal::Ended(_) => {}
             WakeSignal::Missed => {

@@ -2,7 +2,7 @@
 
 use futures_util::stream::BoxStream;
 
-use deerflow_core::ids::RunId;
+use deerflow_core::ids::{RunId, ThreadId};
 
 /// Wake-up signal for a committed change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum WakeSignal {
     Cancelled(RunId),
     /// A run is queued that any process may claim.
     Waiting,
+    /// The stream of a run of this thread is open, so its viewers in other processes can subscribe.
+    Started(ThreadId),
     /// This run has ended, so the next run of its thread may start.
     Ended(RunId),
     /// Signals may have been lost; any change is possible.

@@ -19,8 +19,11 @@ use crate::stream_bridge::{BridgeError, EventId, Gap, ResumeFrom, ResumeResult, 
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
 
-/// Poll interval. Bounds the delay of a run that another process executes.
+/// Poll interval. Bounds the delay of a run of another process whose start signal was lost.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// First interval of the polls for the stream of a run that another process executes and has not
+/// published yet. It doubles up to [`POLL_INTERVAL`].
+const FIRST_RETRY: Duration = Duration::from_millis(20);
 
 /// Number of runs per query, and maximum number of queries to find the next run.
 const PAGE_SIZE: usize = 50;
@@ -72,6 +75,7 @@ pub(crate) async fn follow_runs(
         current: None,
         ended_runs: VecDeque::new(),
         is_idle: false,
+        retry: FIRST_RETRY,
         heartbeat,
         launches,
         runtime: runtime.clone(),
@@ -98,6 +102,8 @@ struct ThreadViewer {
     ended_runs: VecDeque<RunRecord>,
     /// `true` after [`ThreadRunItem::Idle`], until the next run.
     is_idle: bool,
+    /// Time until the next poll for a run that has not published yet.
+    retry: Duration,
     heartbeat: Duration,
     launches: Receiver<ThreadId>,
     runtime: Arc<Runtime>,
@@ -116,8 +122,10 @@ enum NextRun {
     Open(Box<RunRecord>),
     /// The run has ended, and its events are no longer available.
     Skipped(Box<RunRecord>),
-    /// No run has started, or it is executed by a process that has not published yet.
+    /// No run has started.
     Absent,
+    /// The run is executed by a process that has not published yet.
+    Unpublished,
     /// This process executes the run, whose stream is not open yet.
     Unopened(Arc<ActiveRun>),
 }
@@ -152,19 +160,28 @@ impl ThreadViewer {
         let mut quiet_since = Instant::now();
         loop {
             let Some(current) = &mut self.current else {
+                let mut poll_after = POLL_INTERVAL;
                 let unopened = match self.open_next().await {
                     Ok(NextRun::Open(run)) => {
                         self.is_idle = false;
+                        self.retry = FIRST_RETRY;
                         return Some(ThreadRunItem::Opened(run));
                     }
                     Ok(NextRun::Skipped(run)) => {
                         self.mark_ended(run.created_at.timestamp_micros());
                         return Some(ThreadRunItem::Skipped(self.after, run));
                     }
-                    Ok(NextRun::Absent) if !std::mem::replace(&mut self.is_idle, true) => {
+                    Ok(NextRun::Absent | NextRun::Unpublished)
+                        if !std::mem::replace(&mut self.is_idle, true) =>
+                    {
                         return Some(ThreadRunItem::Idle);
                     }
                     Ok(NextRun::Absent) => None,
+                    Ok(NextRun::Unpublished) => {
+                        poll_after = self.retry;
+                        self.retry = POLL_INTERVAL.min(2 * self.retry);
+                        None
+                    }
                     Ok(NextRun::Unopened(active)) => Some(active),
                     Err(BridgeError::Closed) => return None,
                     Err(error) => {
@@ -178,7 +195,8 @@ impl ThreadViewer {
                 if !self.heartbeat.is_zero() && quiet_since.elapsed() >= self.heartbeat {
                     return Some(ThreadRunItem::Heartbeat);
                 }
-                self.wait_for_run(quiet_since, unopened.as_deref()).await?;
+                self.wait_for_run(poll_after, quiet_since, unopened.as_deref())
+                    .await?;
                 continue;
             };
             let begun = current.run.created_at.timestamp_micros();
@@ -279,9 +297,7 @@ impl ThreadViewer {
             return Ok(NextRun::Open(opened));
         }
         if !run.status.is_terminal() {
-            // The run is executed by another process, or has not published yet: it is looked up
-            // again later.
-            return Ok(NextRun::Absent);
+            return Ok(NextRun::Unpublished);
         }
         Ok(NextRun::Skipped(Box::new(run)))
     }
@@ -336,14 +352,15 @@ impl ThreadViewer {
         Ok(first.filter(|run| run.status != RunStatus::Pending))
     }
 
-    /// Waits until a run of the thread starts here, the stream of `unopened` opens, or the next poll
-    /// or heartbeat is due. Returns `None` at shutdown.
+    /// Waits until a run of the thread starts in any process, the stream of `unopened` opens, or the
+    /// next poll or heartbeat is due. Returns `None` at shutdown.
     async fn wait_for_run(
         &mut self,
+        poll_after: Duration,
         quiet_since: Instant,
         unopened: Option<&ActiveRun>,
     ) -> Option<()> {
-        let poll_at = Instant::now() + POLL_INTERVAL;
+        let poll_at = Instant::now() + poll_after;
         let until = match self.heartbeat.is_zero() {
             true => poll_at,
             false => poll_at.min(quiet_since + self.heartbeat),
@@ -365,7 +382,7 @@ impl ThreadViewer {
     }
 }
 
-/// Waits until a run of the thread starts here, or until announcements were missed. Returns `None`
+/// Waits until a run of the thread starts, or until announcements were missed. Returns `None`
 /// if no more runs can start.
 async fn launch_on(thread: &ThreadId, launches: &mut Receiver<ThreadId>) -> Option<()> {
     loop {

@@ -194,6 +194,29 @@ async fn unopened_stream_ends_at_shutdown() {
     .await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn run_of_another_process_is_read_at_once() {
+    as_user(async {
+        let executing = facade();
+        let reading = over(executing.runtime().ports().clone());
+        lifecycle(&reading).recover().await.unwrap();
+        let mut items = ThreadStreams::new(reading.runtime())
+            .follow(&thread(), ThreadCursor::START, Duration::from_millis(500))
+            .await
+            .unwrap();
+        assert_eq!(items.next().await, Some(ThreadItem::Heartbeat));
+        let begun = Instant::now();
+        executing.create_background(spec("finish")).await.unwrap();
+        read(&mut items, 1).await;
+        assert!(
+            begun.elapsed() < Duration::from_millis(200),
+            "{:?}",
+            begun.elapsed()
+        );
+    })
+    .await;
+}
+
 #[test]
 fn cursor_parses_digits_or_start() {
     let after = |begun, attempt, seq| {

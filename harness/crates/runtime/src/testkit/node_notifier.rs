@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 
-use super::run;
+use super::{run, thread};
 use crate::runs::{NodeNotifier, WakeSignal};
 
 /// Generates one test per guarantee. The opened notifiers belong to two processes over one store.
@@ -83,6 +83,7 @@ pub async fn signals_carry_their_kind(open: impl AsyncFn() -> Notifiers) {
         WakeSignal::Waiting,
         WakeSignal::Cancelled(run("r-1")),
         WakeSignal::Ended(run("r_2")),
+        WakeSignal::Started(thread("t-3")),
     ];
     for signal in &signals {
         notifiers[0].ring(signal.clone());
