@@ -8,6 +8,7 @@ use crate::agents::custom::AGENT_NAME;
 use crate::agents::tool_restriction::TOOL_RESTRICTION;
 use crate::flow::adapter::{AgentInvocation, ConfigFinding};
 use crate::flow::compiled::EffectiveAgent;
+use crate::runtime::agent::RunContext;
 
 /// Maximum number of super-steps that a flow may allow.
 const MAX_RECURSION_LIMIT: u64 = 1_000;
@@ -91,16 +92,19 @@ impl Settings {
         })
     }
 
-    /// Returns the run options of a turn: those of the flow's run, except its choice of an agent,
-    /// with those of the configuration. The model of the node precedes `modelName`, which precedes
-    /// the model of the agent.
+    /// Returns the run options of a turn: those of the flow's run, except its ids and its choice of
+    /// an agent, with those of the configuration. The model of the node precedes `modelName`, which
+    /// precedes the model of the agent.
     pub(super) fn options(
         &self,
         outer: &Map<String, Value>,
         turn: &AgentInvocation,
     ) -> Map<String, Value> {
         let mut options = outer.clone();
-        options.retain(|key, _| !OWN_OPTIONS.contains(&key.as_str()));
+        let not_inherited = OWN_OPTIONS.iter().chain(&RunContext::ID_OPTIONS);
+        for key in not_inherited {
+            options.shift_remove(*key);
+        }
         options.extend(self.options.clone());
         let of_agent = &turn.agent.model_profile.model;
         let of_node = turn.model.as_ref().filter(|_| turn.model != *of_agent);

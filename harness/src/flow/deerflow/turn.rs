@@ -94,7 +94,7 @@ impl DeerflowAdapter {
         outer: &RunContext,
         sink: &dyn DeltaSink,
     ) -> AgentTurnResult {
-        let options = self.settings.options(&outer.options, turn);
+        let mut options = self.settings.options(&outer.options, turn);
         let found = match self.agents.agent(&self.settings.target, &options).await {
             Ok(found) => found,
             Err(error) => {
@@ -102,6 +102,10 @@ impl DeerflowAdapter {
                 return failed(failure(code, category, error.to_string()));
             }
         };
+        // The ids are not part of the key under which the agent is cached.
+        let ids = RunContext::ID_OPTIONS.into_iter();
+        let ids = ids.filter_map(|key| Some((key.to_owned(), outer.options.get(key)?.clone())));
+        options.extend(ids);
         let (events, received) = EventSink::channel();
         let run = RunContext {
             sink: events,

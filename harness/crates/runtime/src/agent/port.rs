@@ -129,7 +129,8 @@ pub struct RunContext {
     pub run_id: RunId,
     /// Actor that the run acts for.
     pub actor: ActorContext,
-    /// `config.configurable` and `context` merged; `context` takes precedence.
+    /// `config.configurable` and `context` merged; `context` takes precedence. In the context of a
+    /// run, [`RunContext::ID_OPTIONS`] are set.
     pub options: Arc<Map<String, Value>>,
     /// `config.tags`.
     pub tags: Vec<String>,
@@ -155,6 +156,9 @@ pub struct RunContext {
 }
 
 impl RunContext {
+    /// Options that hold the ids of a run: its thread, the run itself, its assistant and its graph.
+    pub const ID_OPTIONS: [&'static str; 4] = ["thread_id", "run_id", "assistant_id", "graph_id"];
+
     /// Returns a text option.
     pub fn option_str(&self, key: &str) -> Option<&str> {
         self.options.get(key).and_then(Value::as_str)

@@ -2,6 +2,7 @@
 
 mod commit_buffer;
 mod commit_retry;
+mod context;
 mod end_record;
 mod finish;
 mod nested;

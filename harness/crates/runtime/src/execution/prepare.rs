@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::stream_end::StreamEnd;
 use crate::agent::{
-    AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, InputFacts, RunContext, StopKind,
+    AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, InputFacts, StopKind,
 };
 use crate::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, PendingTask, Snapshot};
 use crate::definition::{RunInput, ThreadCommand};
@@ -312,26 +312,6 @@ impl Execution {
         };
         if let Some(message) = self.plan.agent().complete_input(last, &facts) {
             Arc::make_mut(&mut self.progress.state).replace_last(message);
-        }
-    }
-
-    fn context(&self, sink: EventSink) -> RunContext {
-        let request = self.plan.request();
-        RunContext {
-            thread_id: self.plan.thread_id().clone(),
-            run_id: self.plan.run_id().clone(),
-            actor: self.plan.actor().clone(),
-            options: Arc::new(request.config.options.clone()),
-            tags: request.config.tags.clone(),
-            namespace: Arc::from(""),
-            recursion_limit: self.plan.recursion_limit(),
-            interrupt_before: request.interrupt_before.clone(),
-            interrupt_after: request.interrupt_after.clone(),
-            clock: self.ports.clock.clone(),
-            ids: self.ports.ids.clone(),
-            sink,
-            calls: self.calls.clone(),
-            token: self.active.token.child_token(),
         }
     }
 }
