@@ -20,6 +20,7 @@ pub mod thread_log;
 mod thread_records;
 mod thread_runs;
 pub mod thread_search;
+mod thread_storage;
 pub mod usage;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub use thread_runs::{
     rollback_sets_thread_status_from_newest_checkpoint,
     run_updates_status_title_and_time_of_thread,
 };
+pub use thread_storage::storage_counts_checkpoints_values_and_tasks;
 
 /// Generates one test per requirement of thread stores.
 #[macro_export]
@@ -66,6 +68,7 @@ macro_rules! thread_store_suite {
             rollback_sets_thread_status_from_newest_checkpoint
             busy_thread_is_not_deleted
             deleted_thread_leaves_no_rows_and_reserves_its_id
+            storage_counts_checkpoints_values_and_tasks
         }
     };
 }

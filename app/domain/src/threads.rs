@@ -1,7 +1,7 @@
 //! Thread records: metadata, owner, title and status. Conversation content is stored in checkpoints
 //! and events.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -208,6 +208,35 @@ pub struct SweptThreads {
     pub trimmed: usize,
 }
 
+/// Number and size of stored rows or values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoredSize {
+    /// Number of rows or values.
+    pub count: u64,
+    /// Size of their JSON in bytes.
+    pub bytes: u64,
+}
+
+impl StoredSize {
+    /// Adds one row or value.
+    pub fn add(&mut self, bytes: usize) {
+        self.count += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// Size of the stored states of a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadStorage {
+    /// Checkpoints without values and pending tasks.
+    pub checkpoints: StoredSize,
+    /// Stored values by channel. A checkpoint stores all channels except `messages`, of which each
+    /// message is stored once.
+    pub channels: BTreeMap<String, StoredSize>,
+    /// Pending tasks, with the state machines that resume them.
+    pub pending_tasks: StoredSize,
+}
+
 /// Stores threads. Threads of other users are treated as nonexistent. Concurrent patches of
 /// different keys are both applied.
 #[async_trait]
@@ -234,6 +263,8 @@ pub trait ThreadStore: Send + Sync + std::fmt::Debug {
         &self,
         threads: &[ThreadId],
     ) -> Result<HashMap<ThreadId, ThreadContent>, StoreError>;
+    /// Returns the size of the stored states of a thread. Performs no ownership check.
+    async fn storage(&self, thread: &ThreadId) -> Result<ThreadStorage, StoreError>;
     /// Changes a thread and returns the new record.
     async fn patch(
         &self,

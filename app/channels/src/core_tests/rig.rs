@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use deerflow_domain::channels::{ChannelStores, InMemoryChannels};
 use deerflow_domain::threads::{
     Created, Deleted, NewThread, SweptThreads, ThreadContent, ThreadPatch, ThreadRecord,
-    ThreadSearch, ThreadStore,
+    ThreadSearch, ThreadStorage, ThreadStore,
 };
 use harness::client::Client;
 use harness::clock::SystemClock;
@@ -69,6 +69,9 @@ impl ThreadStore for CreatedThreads {
         &self,
         _: &[ThreadId],
     ) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
+        unused()
+    }
+    async fn storage(&self, _: &ThreadId) -> Result<ThreadStorage, StoreError> {
         unused()
     }
     async fn patch(

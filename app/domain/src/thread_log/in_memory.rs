@@ -13,6 +13,13 @@ use super::{LoggedEnd, LoggedRun, ThreadLogStore};
 #[derive(Debug, Default)]
 pub struct InMemoryThreadLog(Mutex<HashMap<ThreadId, Vec<LoggedRun>>>);
 
+impl InMemoryThreadLog {
+    /// Removes the positions of a deleted thread.
+    pub fn remove(&self, thread: &ThreadId) {
+        self.0.lock().remove(thread);
+    }
+}
+
 #[async_trait]
 impl ThreadLogStore for InMemoryThreadLog {
     async fn ranges(&self, thread: &ThreadId) -> Result<Vec<LoggedRun>, StoreError> {

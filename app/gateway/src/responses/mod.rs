@@ -10,6 +10,7 @@ mod run;
 mod scheduled_task;
 mod schemas;
 mod snapshot;
+mod storage;
 mod thread;
 mod view;
 
@@ -24,6 +25,7 @@ pub use schemas::{channel_schemas, context_schema, state_schema};
 pub use snapshot::{
     StateView, checkpoint_json, empty_state_json, history_entry_json, state_json, values_json,
 };
+pub use storage::storage_json;
 pub use thread::{ThreadFacts, end_error_json, thread_json, thread_view, ttl_json};
 pub use view::{RawValues, RawView};
 

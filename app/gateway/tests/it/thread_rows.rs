@@ -6,13 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::containment::contains;
+use deerflow_domain::thread_log::InMemoryThreadLog;
 use deerflow_domain::threads::{
     Created, Deleted, LastEnd, NewThread, StoredState, SweptThreads, ThreadContent, ThreadPatch,
-    ThreadRecord, ThreadSearch, ThreadStore,
+    ThreadRecord, ThreadSearch, ThreadStorage, ThreadStore,
 };
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
-use harness::runtime::checkpoint::Checkpointer;
+use harness::runtime::checkpoint::{CheckpointError, Checkpointer, HistoryQuery};
 use harness::runtime::in_memory::InMemoryStores;
 use harness::runtime::runs::ThreadStatus;
 use harness::runtime::runs::store::{
@@ -20,13 +21,14 @@ use harness::runtime::runs::store::{
     RunQueryStore, StoreError,
 };
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Rows of threads next to the runtime's stores.
 #[derive(Debug, Clone)]
 pub(crate) struct Threads {
     pub(crate) rows: Arc<Mutex<BTreeMap<String, ThreadRecord>>>,
     pub(crate) stores: InMemoryStores,
+    pub(crate) positions: Arc<InMemoryThreadLog>,
 }
 
 impl Threads {
@@ -206,6 +208,35 @@ impl ThreadStore for Threads {
         Ok(found)
     }
 
+    async fn storage(&self, thread: &ThreadId) -> Result<ThreadStorage, StoreError> {
+        let failed = |error: CheckpointError| StoreError::Failed(error.to_string());
+        let all = HistoryQuery::default();
+        let stored = Checkpointer::list(&self.stores, thread, &all)
+            .await
+            .map_err(failed)?;
+        let mut storage = ThreadStorage::default();
+        for snapshot in &stored {
+            let metadata = json!(snapshot.meta.metadata).to_string();
+            storage.checkpoints.add(metadata.len());
+            for (name, value) in snapshot.state.channels().iter() {
+                let channel = storage.channels.entry(name.clone()).or_default();
+                channel.add(value.to_string().len());
+            }
+            for task in &snapshot.meta.next {
+                storage.pending_tasks.add(json!(task).to_string().len());
+            }
+        }
+        let messages = stored.iter().flat_map(|snapshot| {
+            let positions = snapshot.state.log_places().iter();
+            positions.zip(snapshot.state.messages())
+        });
+        for message in messages.collect::<BTreeMap<_, _>>().into_values() {
+            let channel = storage.channels.entry("messages".to_owned()).or_default();
+            channel.add(message.json().get().len());
+        }
+        Ok(storage)
+    }
+
     async fn patch(
         &self,
         thread: &ThreadId,
@@ -238,6 +269,7 @@ impl ThreadStore for Threads {
             Some(row) if row.status == ThreadStatus::Busy => Ok(Deleted::Busy),
             Some(_) => {
                 self.rows.lock().remove(thread.as_str());
+                self.positions.remove(thread);
                 RunDeleteStore::delete_thread(&self.stores, thread).await?;
                 Checkpointer::delete_thread(&self.stores, thread)
                     .await

@@ -6,7 +6,7 @@ use crate::requests::bodies::{
     ThreadPrune, ThreadSearch,
 };
 use crate::responses::documented::{
-    Count, StateUpdated, Thread, ThreadPruned, ThreadState, ThreadStates, Threads,
+    Count, StateUpdated, Thread, ThreadPruned, ThreadState, ThreadStates, ThreadStorage, Threads,
 };
 use crate::routes::{runs, threads};
 
@@ -201,6 +201,13 @@ pub(super) fn root() -> Routes {
     )
     .tag(TAG)
     .ids();
+    let storage = get(
+        "/threads/{thread_id}/storage",
+        "get_thread_storage",
+        "Returns the size of a thread's stored states.",
+    )
+    .tag(TAG)
+    .ids();
     let modes = "Events to send: `run_modes`, `lifecycle`, `state_update`.";
     Routes::default()
         .routes(
@@ -211,10 +218,15 @@ pub(super) fn root() -> Routes {
                 .handled_by(threads::patch_state),
         )
         .routes(
+            storage
+                .returns::<ThreadStorage>("Numbers and sizes.")
+                .handled_by(threads::storage),
+        )
+        .routes(
             follow
                 .query("stream_modes", texts(), modes)
                 .query("stream_mode", texts(), modes)
-                .header("last-event-id", "Id of the last received event.")
+                .header("Last-Event-ID", "Id of the last received event.")
                 .streams()
                 .handled_by(runs::follow_thread),
         )

@@ -28,4 +28,4 @@ pub use system::{
     Count, DeerFlowAnswer, DeerFlowError, Deployment, Document, Error, Health, Info, Metrics,
     Nothing, WebhookCall, WebhookCalls,
 };
-pub use threads::{Interrupt, Thread, ThreadPruned, Threads};
+pub use threads::{Interrupt, Thread, ThreadPruned, ThreadStorage, Threads};

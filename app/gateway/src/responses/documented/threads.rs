@@ -82,6 +82,62 @@ pub struct Thread {
     pub extracted: Option<Map<String, Value>>,
 }
 
+/// Number and size of rows.
+#[derive(Debug, ToSchema)]
+pub struct Size {
+    /// Number.
+    #[schema(minimum = 0)]
+    pub count: u64,
+    /// Size in bytes.
+    #[schema(minimum = 0)]
+    pub bytes: u64,
+}
+
+/// Number and size of the stored values of a channel.
+#[derive(Debug, ToSchema)]
+pub struct ChannelSize {
+    /// Number of stored values; of `messages`, the number of stored messages.
+    #[schema(minimum = 0)]
+    pub versions: u64,
+    /// Size in bytes.
+    #[schema(minimum = 0)]
+    pub bytes: u64,
+}
+
+/// Numbers and sizes of the stored values of all channels.
+#[derive(Debug, ToSchema)]
+pub struct ValuesSize {
+    /// Number of stored values.
+    #[schema(minimum = 0)]
+    pub count: u64,
+    /// Size in bytes.
+    #[schema(minimum = 0)]
+    pub bytes: u64,
+    /// Number and size by channel.
+    #[schema(inline)]
+    pub by_channel: BTreeMap<String, ChannelSize>,
+}
+
+/// Size of the stored states of a thread.
+#[derive(Debug, ToSchema)]
+pub struct ThreadStorage {
+    /// Id of the thread.
+    #[schema(format = "uuid")]
+    pub thread_id: String,
+    /// Size in bytes.
+    #[schema(minimum = 0)]
+    pub total_bytes: u64,
+    /// Checkpoints without values and pending tasks.
+    #[schema(inline)]
+    pub checkpoints: Size,
+    /// Stored values.
+    #[schema(inline)]
+    pub channel_values: ValuesSize,
+    /// Pending tasks of checkpoints.
+    #[schema(inline)]
+    pub pending_writes: Size,
+}
+
 /// Number of pruned threads.
 #[derive(Debug, ToSchema)]
 pub struct ThreadPruned {

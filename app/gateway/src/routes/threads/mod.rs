@@ -13,6 +13,7 @@ mod patch;
 mod pending_tasks;
 mod search;
 mod state;
+mod storage;
 mod update;
 mod update_state;
 
@@ -26,6 +27,7 @@ pub(crate) use history::{by_body as history_by_body, by_query as history_by_quer
 pub(crate) use patch::patch;
 pub(crate) use search::{count, search};
 pub(crate) use state::{at as state_at, at_body as state_at_body, patch_state, state};
+pub(crate) use storage::storage;
 pub(crate) use update_state::update_state;
 
 use axum::http::HeaderValue;

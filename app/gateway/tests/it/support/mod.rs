@@ -163,9 +163,11 @@ impl Gateway {
         };
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
         let accounts = Accounts::new(clock.clone());
+        let positions = Arc::new(InMemoryThreadLog::default());
         let threads = Arc::new(Threads {
             rows: Arc::default(),
             stores: stores.clone(),
+            positions: positions.clone(),
         });
         let (keys, crons) = (
             accounts.keys.clone(),
@@ -203,7 +205,7 @@ impl Gateway {
             thread_logs: ThreadLogs::new(
                 LogPorts {
                     runs: runs.clone(),
-                    positions: Arc::new(InMemoryThreadLog::default()),
+                    positions,
                     checkpoints: ports.clone(),
                     clock: clock.clone(),
                     tasks: tasks.clone(),

@@ -7,6 +7,7 @@ mod filters;
 mod order;
 mod row;
 mod search;
+mod storage;
 mod write;
 
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ use deerflow_core::ids::ThreadId;
 use deerflow_domain::branches::{BranchStore, NewBranch};
 use deerflow_domain::threads::{
     Created, Deleted, NewThread, SweptThreads, ThreadContent, ThreadPatch, ThreadRecord,
-    ThreadSearch, ThreadStore,
+    ThreadSearch, ThreadStorage, ThreadStore,
 };
 use deerflow_runtime::runs::store::{RunEventStore, StoreError};
 use sea_orm::EntityTrait;
@@ -92,6 +93,10 @@ impl ThreadStore for SqlThreadStore {
         threads: &[ThreadId],
     ) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
         contents::contents(self.db.reads(), threads).await
+    }
+
+    async fn storage(&self, thread: &ThreadId) -> Result<ThreadStorage, StoreError> {
+        storage::storage(self.db.reads(), thread).await
     }
 
     async fn patch(
