@@ -10,6 +10,8 @@ use metrics::{counter, gauge, histogram};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::request_counts::REQUESTS_TOTAL;
+
 /// Records one finished request, labelled by the pattern of its route: ids are not labels.
 pub(crate) fn request_answered(
     method: &Method,
@@ -35,7 +37,7 @@ pub(crate) fn request_answered(
         ("status", status.as_str().to_owned()),
     ];
     histogram!("deerflow_http_request_seconds", &labels[..2]).record(took);
-    counter!("deerflow_http_requests_total", &labels).increment(1);
+    counter!(REQUESTS_TOTAL, &labels).increment(1);
 }
 
 /// Minimum interval between two counts of runs.

@@ -2,3 +2,4 @@
 
 pub mod health;
 pub mod metrics;
+pub(crate) mod request_counts;

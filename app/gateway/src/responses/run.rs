@@ -41,7 +41,7 @@ pub fn run_json(run: &RunRecord, dialect: Dialect) -> Value {
         },
     };
     let totals = &run.completion;
-    json!({
+    let mut json = json!({
         "run_id": run.run_id,
         "thread_id": run.thread_id,
         "assistant_id": assistant,
@@ -61,5 +61,9 @@ pub fn run_json(run: &RunRecord, dialect: Dialect) -> Value {
         "message_count": totals.message_count,
         "stop_reason": run.stop_reason,
         "error": run.error,
-    })
+    });
+    if dialect.is_platform() {
+        json["langsmith_session_name"] = Value::Null;
+    }
+    json
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use harness::clock::iso;
 use harness::ids::{CheckpointId, ThreadId};
+use harness::runtime::actor_context::effective_user_id;
 use harness::runtime::agent::path_of;
 use harness::runtime::checkpoint::{CheckpointMeta, CheckpointPath, PendingTask, Snapshot};
 use serde_json::{Map, Value, json};
@@ -72,7 +73,7 @@ pub fn state_json(
         "values": values,
         "next": task_names(&meta.next),
         "tasks": tasks_json(snapshot, successor, view),
-        "metadata": metadata_json(meta, &view.path),
+        "metadata": metadata_json(meta, view),
         "created_at": iso(meta.created_at),
         "checkpoint": checkpoint,
         "parent_checkpoint": parent.map(named),
@@ -111,6 +112,7 @@ pub fn empty_state_json(
 /// would send it back with every submit, and every message would fork an old state.
 pub fn history_entry_json(meta: &CheckpointMeta, values: Value) -> Value {
     let mut metadata = meta.metadata.clone();
+    metadata.shift_remove(CheckpointMeta::RUN_ATTEMPT);
     metadata.insert("step".to_owned(), meta.step.into());
     json!({
         "checkpoint_id": meta.checkpoint_id,
@@ -242,9 +244,19 @@ fn task_json(
     })
 }
 
-fn metadata_json(meta: &CheckpointMeta, path: &CheckpointPath) -> Value {
+/// Returns the metadata of a checkpoint. On the platform, that of a run's checkpoint also has its
+/// attempt, its host and its user, who is the reader.
+fn metadata_json(meta: &CheckpointMeta, view: &StateView) -> Value {
     let mut metadata = meta.metadata.clone();
-    let (step, parents) = (meta.step, path.parents());
+    if view.dialect.is_platform() && meta.run_id.is_some() {
+        let user = Value::from(effective_user_id());
+        metadata.insert("langgraph_host".to_owned(), "self-hosted".into());
+        metadata.insert("langgraph_auth_user_id".to_owned(), user.clone());
+        metadata.entry("user_id").or_insert(user);
+    } else {
+        metadata.shift_remove(CheckpointMeta::RUN_ATTEMPT);
+    }
+    let (step, parents) = (meta.step, view.path.parents());
     let facts = json!({ "source": meta.source, "step": step, "parents": parents, "thread_id": meta.thread_id, "run_id": meta.run_id });
     if let Value::Object(facts) = facts {
         metadata.extend(facts);

@@ -13,11 +13,13 @@ use super::{App, JsonResult, ResponseResult};
 use crate::error::ApiError;
 use crate::extract::Query;
 use crate::observability::health::{Readiness, readiness, reason, results_json, results_of};
+use crate::observability::request_counts::request_counts;
 
 /// Name of this server for deployments.
 const SERVICE: &str = "deer-flow-gateway";
 
-/// `GET /ok`, `GET /`: liveness; with `check_db=1` also checks the store.
+/// `GET /ok`, `GET /`: liveness; with `check_db=1` also checks the store. There are no further
+/// services: what a deployment consists of is in `/health`.
 pub(crate) async fn ok(State(state): App, query: Query) -> JsonResult {
     if query.flag("check_db")?.unwrap_or_default() {
         let results = results_of(
@@ -26,7 +28,7 @@ pub(crate) async fn ok(State(state): App, query: Query) -> JsonResult {
         );
         reason(&results).map_or(Ok(()), |reason| Err(ApiError::Unavailable(reason)))?;
     }
-    Ok(Json(json!({ "ok": true })))
+    Ok(Json(json!({ "ok": true, "services": {} })))
 }
 
 /// `GET /health`: probed by DeerFlow's deployments. The status is 200 as long as the process
@@ -74,14 +76,20 @@ pub(crate) const METRICS_FORMATS: &[(&str, MetricsFormat)] = &[
     ("json", MetricsFormat::Json),
 ];
 
-/// `GET /metrics`: metrics of this process for Prometheus, or the numbers of queued and active runs
-/// in all processes as JSON.
+/// `GET /metrics`: metrics of this process for Prometheus, or as JSON the numbers of queued and
+/// active runs in all processes, and of answered requests and executed runs in this one.
 pub(crate) async fn metrics(State(state): App, query: Query) -> ResponseResult {
     if query.word("format", METRICS_FORMATS)? == Some(MetricsFormat::Json) {
         let now = state.process.clock.now();
-        return Ok(
-            Json(json!({ "queue": queue_json(&state.run_queries().unfinished_of_all_users().await?, now) })).into_response(),
-        );
+        let unfinished = state.run_queries().unfinished_of_all_users().await?;
+        let requests = request_counts(&state.observability.metrics.render());
+        return Ok(Json(json!({
+            "api": { "http_requests_total": requests },
+            "queue": queue_json(&unfinished, now),
+            // Runs are not limited by a number of workers.
+            "workers": { "max": null, "active": state.node().live_runs(), "available": null },
+        }))
+        .into_response());
     }
     state
         .observability

@@ -29,25 +29,29 @@ struct WaitingBody {
 impl Stream for WaitingBody {
     type Item = io::Result<Bytes>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(outcome) = &mut self.outcome else {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let Some(outcome) = &mut this.outcome else {
             return Poll::Ready(None);
         };
+        if let Some(guard) = &mut this.guard {
+            guard.arm();
+        }
         let ended = match outcome.as_mut().poll(cx) {
             Poll::Ready(outcome) => Some(Ok(body_of(outcome))),
-            Poll::Pending if self.shutdown.as_mut().poll(cx).is_ready() => {
+            Poll::Pending if this.shutdown.as_mut().poll(cx).is_ready() => {
                 Some(Err(io::Error::other("the server is shutting down")))
             }
             Poll::Pending => None,
         };
         if let Some(last) = ended {
-            self.outcome = None;
-            if let Some(guard) = &mut self.guard {
+            this.outcome = None;
+            if let Some(guard) = &mut this.guard {
                 guard.disarm();
             }
             return Poll::Ready(Some(last));
         }
-        self.heartbeat
+        this.heartbeat
             .poll_tick(cx)
             .map(|_| Some(Ok(Bytes::from_static(b"\n"))))
     }

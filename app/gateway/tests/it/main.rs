@@ -25,6 +25,7 @@ mod message_limits;
 mod meta;
 mod openapi;
 mod own_channels;
+mod platform_facts;
 mod platform_runs;
 mod protocol;
 mod regenerate;

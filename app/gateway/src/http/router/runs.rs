@@ -145,8 +145,13 @@ fn one() -> Routes {
                 .handled_by(runs::cancel),
         )
         .routes(
-            join.returns::<RunOutcome>("The last state, or an object with `__error__`.")
-                .handled_by(runs::join),
+            join.query(
+                "cancel_on_disconnect",
+                flag(),
+                "Cancels the run when the client disconnects.",
+            )
+            .returns::<RunOutcome>("The last state, or an object with `__error__`.")
+            .handled_by(runs::join),
         )
         .routes(
             follow
@@ -157,7 +162,7 @@ fn one() -> Routes {
                     "Cancels the run when the client disconnects.",
                 )
                 .header(
-                    "last-event-id",
+                    "Last-Event-ID",
                     "Id of the last received event; -1 for all events.",
                 )
                 .streams()

@@ -72,7 +72,7 @@ pub(super) fn root() -> Routes {
                 .query(
                     "format",
                     word(meta::METRICS_FORMATS),
-                    "`json` for the numbers of queued and active runs in all processes.",
+                    "`json` for the numbers of queued and active runs in all processes, and of requests and runs of this process.",
                 )
                 .returns_either::<Metrics>(
                     "text/plain; version=0.0.4; charset=utf-8",

@@ -60,6 +60,8 @@ pub struct Run {
     /// Strategy for a busy thread.
     #[schema(inline)]
     pub multitask_strategy: RunMultitaskStrategy,
+    /// Name of a LangSmith session; always null. Only on the platform.
+    pub langsmith_session_name: Option<String>,
     /// Time of creation.
     #[schema(format = "date-time")]
     pub created_at: String,

@@ -37,6 +37,9 @@ pub struct WebhookCall {
 pub struct Health {
     /// `true` if the server is alive.
     pub ok: bool,
+    /// States of further services; none.
+    #[schema(value_type = Object)]
+    pub services: Map<String, Value>,
 }
 
 /// Numbers of queued and active runs.
@@ -54,9 +57,50 @@ pub struct QueueMetrics {
     pub pending_runs_wait_time_med_secs: Option<f64>,
 }
 
-/// Metrics of all processes.
+/// Number of answered requests of one kind.
+#[derive(Debug, ToSchema)]
+pub struct RequestCount {
+    /// Method.
+    pub method: String,
+    /// Pattern of the route.
+    pub path: String,
+    /// Status of the responses.
+    pub status: u16,
+    /// Number of requests.
+    #[schema(minimum = 0)]
+    pub count: u64,
+}
+
+/// Requests to this process.
+#[derive(Debug, ToSchema)]
+pub struct ApiMetrics {
+    /// Numbers of answered requests.
+    #[schema(inline)]
+    pub http_requests_total: Vec<RequestCount>,
+}
+
+/// Execution of runs in this process.
+#[derive(Debug, ToSchema)]
+pub struct WorkerMetrics {
+    /// Maximum number of runs; null, because there is no limit.
+    #[schema(required = true)]
+    pub max: Option<i64>,
+    /// Number of runs that are executed.
+    pub active: i64,
+    /// Number of further runs that can be executed; null, because there is no limit.
+    #[schema(required = true)]
+    pub available: Option<i64>,
+}
+
+/// Metrics of this process and of the queue of all processes.
 #[derive(Debug, ToSchema)]
 pub struct Metrics {
+    /// Requests to this process.
+    #[schema(inline)]
+    pub api: ApiMetrics,
+    /// Execution of runs in this process.
+    #[schema(inline)]
+    pub workers: WorkerMetrics,
     /// Numbers of queued and active runs.
     #[schema(inline)]
     pub queue: QueueMetrics,
@@ -131,6 +175,9 @@ pub struct Info {
     pub version: String,
     /// Supported features.
     pub flags: BTreeMap<String, bool>,
+    /// Further facts; none.
+    #[schema(value_type = Object)]
+    pub metadata: Map<String, Value>,
     /// Host of the server.
     #[schema(value_type = Object)]
     pub host: Map<String, Value>,

@@ -10,7 +10,7 @@ use futures_util::future::ready;
 use harness::runtime::actor_context::scope;
 use harness::runtime::runs::RunError;
 
-use super::{actor, follow};
+use super::{actor, follow, guard};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
@@ -34,6 +34,7 @@ pub(crate) async fn join(
     }
     let thread = ids.thread()?;
     let run_id = ids.run()?;
+    let cancels = query.flag("cancel_on_disconnect")?.unwrap_or_default() && dialect.is_platform();
     require_thread(&state, &thread).await?;
     let location = run_location(dialect, &thread, &run_id, "join");
     let shutdown = state.process.shutdown.clone();
@@ -46,10 +47,12 @@ pub(crate) async fn join(
         }
         run => run?,
     };
+    let guard =
+        (cancels && !run.status.is_terminal()).then(|| guard(&state, &run).armed_when_read());
     let runs = Arc::clone(&state.runs);
     let outcome = scope(actor(), async move {
         runs.join_wait(Some(&run.thread_id), &run.run_id).await
     })
     .boxed();
-    Ok(waiting_json(dialect, location, outcome, None, shutdown))
+    Ok(waiting_json(dialect, location, outcome, guard, shutdown))
 }

@@ -10,11 +10,13 @@ use harness::runtime::agent::{
     AgentStream, AssistantInfo, AssistantPin, ModelCallRecord, RunContext, StepEvent, StopKind,
     UnknownAssistant,
 };
+use harness::runtime::checkpoint::PendingTask;
 use harness::state::StateUpdate;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-/// Answers `say X` with X, never answers `slow`, and fails at `fail X` with X.
+/// Answers `say X` with X and `options` with the options of the run, asks a question per word of
+/// `ask X Y`, never answers `slow`, and fails at `fail X` with X.
 #[derive(Debug)]
 struct Echo;
 
@@ -35,14 +37,15 @@ impl Agent for Echo {
 
 async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, AgentError> {
     let mut state = input.state;
-    if input.start != AgentStart::Fresh {
-        return Err(AgentError::EmptyInput);
-    }
-    let user_text = state
-        .messages()
-        .last()
-        .map(|message| message.content.text())
-        .unwrap_or_default();
+    let user_text = match input.start {
+        AgentStart::Fresh => state
+            .messages()
+            .last()
+            .map(|message| message.content.text())
+            .unwrap_or_default(),
+        AgentStart::Resume(answers) => format!("say answered {answers}"),
+        _ => return Err(AgentError::EmptyInput),
+    };
     ctx.sink
         .emit(AgentEvent::Custom(json!({ "type": "started" })));
     if user_text == "slow" {
@@ -54,8 +57,17 @@ async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, Agen
             message: message.to_owned(),
         });
     }
-    let message = Message::ai(user_text.strip_prefix("say ").unwrap_or("hello"))
-        .with(|body| body.id = Some(ctx.ids.message_id()));
+    let questions: Vec<Value> = user_text
+        .strip_prefix("ask ")
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(|id| json!({ "id": id, "value": { "question": id } }))
+        .collect();
+    let text = match &*user_text {
+        "options" => json!(*ctx.options).to_string(),
+        other => other.strip_prefix("say ").unwrap_or("hello").to_owned(),
+    };
+    let message = Message::ai(text).with(|body| body.id = Some(ctx.ids.message_id()));
     ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
         call_id: ctx.ids.message_id(),
         caller: "lead_agent".to_owned(),
@@ -70,13 +82,24 @@ async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, Agen
         node: "model".to_owned(),
         update: Some(step),
         state: Arc::new(state),
-        next: vec![],
+        next: questions
+            .iter()
+            .map(|question| {
+                let mut task = PendingTask::new(format!("task-{}", question["id"]), "tools");
+                task.interrupts.push(question.clone());
+                task
+            })
+            .collect(),
         machine: Value::Null,
         steps: 1,
         checkpoint: true,
     }));
     Ok(AgentOutcome {
-        kind: StopKind::Completed,
+        kind: if questions.is_empty() {
+            StopKind::Completed
+        } else {
+            StopKind::Question(questions)
+        },
         stop_reason: None,
     })
 }

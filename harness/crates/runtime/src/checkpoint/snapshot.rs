@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::pending_task::PendingTask;
 use super::source::CheckpointSource;
@@ -41,6 +41,25 @@ pub struct CheckpointMeta {
     pub metadata: Map<String, Value>,
     /// Time of creation.
     pub created_at: DateTime<Utc>,
+}
+
+impl CheckpointMeta {
+    /// Key of `metadata` under which runs store the number of the attempt that wrote the checkpoint.
+    pub const RUN_ATTEMPT: &'static str = "run_attempt";
+
+    /// Returns the metadata that state and history expose: standard entries, then additional ones.
+    pub fn public_metadata(&self) -> Map<String, Value> {
+        let mut map = Map::new();
+        map.insert("source".to_owned(), json!(self.source));
+        map.insert("step".to_owned(), json!(self.step));
+        map.insert("parents".to_owned(), json!({}));
+        if let Some(run_id) = &self.run_id {
+            map.insert("run_id".to_owned(), json!(run_id));
+        }
+        map.insert("thread_id".to_owned(), json!(self.thread_id));
+        map.extend(self.metadata.clone());
+        map
+    }
 }
 
 /// A checkpoint to be written: metadata, channels, layout of the messages, and the new messages.

@@ -172,19 +172,3 @@ pub(super) fn debug_frame(
         },
     )
 }
-
-impl CheckpointMeta {
-    /// Returns the metadata that state and history expose: standard entries, then additional ones.
-    pub fn public_metadata(&self) -> Map<String, Value> {
-        let mut map = Map::new();
-        map.insert("source".to_owned(), json!(self.source));
-        map.insert("step".to_owned(), json!(self.step));
-        map.insert("parents".to_owned(), json!({}));
-        if let Some(run_id) = &self.run_id {
-            map.insert("run_id".to_owned(), json!(run_id));
-        }
-        map.insert("thread_id".to_owned(), json!(self.thread_id));
-        map.extend(self.metadata.clone());
-        map
-    }
-}

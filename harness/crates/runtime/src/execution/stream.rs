@@ -278,6 +278,10 @@ impl Execution {
     ) -> CheckpointMeta {
         let request = self.plan.request();
         let mut metadata = request.metadata.clone();
+        metadata.insert(
+            CheckpointMeta::RUN_ATTEMPT.to_owned(),
+            self.record.attempt.into(),
+        );
         if let Some(pin) = self.plan.pin() {
             pin.add_to(&mut metadata, &request.assistant);
         }
