@@ -6,6 +6,10 @@ use super::event::{Channel, LogEvent};
 
 /// Maximum number of channels, and of namespaces, in a selection.
 const MAX_ENTRIES: usize = 256;
+/// Maximum size of the texts of a selection, in bytes. A socket holds many selections.
+const MAX_TEXT: usize = 16 * 1024;
+/// Size of a text in memory in addition to its bytes.
+const TEXT_OVERHEAD: usize = size_of::<String>();
 
 /// Selection that a reader requests.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,10 +32,22 @@ impl EventSelection {
     /// A text that names the invalid field.
     pub(crate) fn read(fields: &Map<String, Value>) -> Result<Self, String> {
         let (channels, custom_names) = read_channels(fields.get("channels"))?;
+        let namespaces = read_namespaces(fields.get("namespaces"))?;
+        for (field, size) in [
+            ("channels", text_size(&custom_names)),
+            (
+                "namespaces",
+                namespaces.iter().map(|texts| text_size(texts)).sum(),
+            ),
+        ] {
+            if size > MAX_TEXT {
+                return Err(format!("{field} has more than {MAX_TEXT} bytes of text"));
+            }
+        }
         Ok(Self {
             channels,
             custom_names,
-            namespaces: read_namespaces(fields.get("namespaces"))?,
+            namespaces,
             depth: read_depth(fields.get("depth"))?,
             since: fields.get("since").and_then(Value::as_u64),
         })
@@ -67,6 +83,10 @@ impl EventSelection {
                 .zip(namespace)
                 .all(|(wanted, segment)| is_segment(wanted, segment))
     }
+}
+
+fn text_size(texts: &[String]) -> usize {
+    texts.iter().map(|text| text.len() + TEXT_OVERHEAD).sum()
 }
 
 /// Reports whether a segment of a filter selects a segment of a namespace. Without a suffix it

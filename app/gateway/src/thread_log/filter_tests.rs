@@ -97,3 +97,26 @@ fn namespace_selects_by_prefix_and_depth() {
     assert!(!contains(json!([[]]), json!(0), &["tools:1"]));
     assert!(!contains(json!([["tools"]]), json!(null), &[]));
 }
+
+#[test]
+fn texts_of_a_selection_are_bounded() {
+    let long = "x".repeat(20_000);
+    let many = vec![""; 2_000];
+    for (field, fields) in [
+        (
+            "channels",
+            json!({ "channels": [format!("custom:{long}")] }),
+        ),
+        (
+            "namespaces",
+            json!({ "channels": ["values"], "namespaces": [[long]] }),
+        ),
+        (
+            "namespaces",
+            json!({ "channels": ["values"], "namespaces": [many] }),
+        ),
+    ] {
+        let refused = read(fields).expect_err(field);
+        assert!(refused.starts_with(field), "{refused}");
+    }
+}

@@ -15,9 +15,9 @@ use harness::runtime::runs::{
     RunRecord, RunStatus, ThreadCursor, ThreadEventId, ThreadRunItem, ThreadStreams,
 };
 use harness::runtime::stream_bridge::{StreamEvent, TerminalKind};
-use tokio::time::Instant;
 
 use super::convert::RunConverter;
+use super::current_run::CurrentRun;
 use super::event::Draft;
 use super::log::ThreadLog;
 use super::numbering::RunNumbers;
@@ -28,10 +28,6 @@ use crate::responses::is_rolled_back;
 const RETRY: Duration = Duration::from_millis(500);
 /// Time without an item after which an active run is taken as read up to its newest event.
 const QUIET: Duration = Duration::from_millis(10);
-/// Minimum time between the start of a live run and the event of its end. The JavaScript client
-/// opens further streams right after it has created a run, and a subscription whose stream opens
-/// after the end of the run gets no events of it.
-const MIN_LIFE: Duration = Duration::from_millis(200);
 /// Stored status of a run that was rolled back.
 const ROLLED_BACK: &str = "rolled_back";
 /// Positions that are skipped where events of a run are missing.
@@ -49,17 +45,9 @@ pub(super) struct Follower {
     after: Option<ThreadEventId>,
     /// `true` once all runs that had ended before were read.
     is_live: bool,
-}
-
-/// Run whose frames are converted.
-struct CurrentRun {
-    record: RunRecord,
-    numbers: RunNumbers,
-    converter: RunConverter,
-    /// `true` after the event that the run started. A later attempt does not repeat it.
-    is_announced: bool,
-    /// Earliest time of the event of its end.
-    may_end_at: Instant,
+    /// `true` if the thread was deleted and created again. Its positions begin again, so the log
+    /// cannot continue.
+    is_superseded: bool,
 }
 
 impl Follower {
@@ -72,10 +60,12 @@ impl Follower {
             current: None,
             after: None,
             is_live: false,
+            is_superseded: false,
         }
     }
 
-    /// Follows the thread until the server stops, or `abandoned` resolves between two runs. A run
+    /// Follows the thread until the server stops, the thread is replaced by a new one with the same
+    /// id, or `abandoned` resolves between two runs. A run
     /// is always read to its end, so that the position of the next one is stored.
     pub(super) async fn run<F: Future<Output = ()>>(
         mut self,
@@ -96,6 +86,9 @@ impl Follower {
                 match item {
                     Some(item) => self.handle(item).await,
                     None => break,
+                }
+                if self.is_superseded {
+                    return;
                 }
             }
             // The stream was interrupted. It continues after the last item.
@@ -185,7 +178,14 @@ impl Follower {
             return;
         }
         // Without a range the thread is deleted, and the run has no readers.
-        self.current = self.range(&record.run_id).await.map(|range| {
+        let range = self.range(&record.run_id).await;
+        if let Some(range) = &range
+            && range.first <= self.log.last()
+        {
+            self.is_superseded = true;
+            return;
+        }
+        self.current = range.map(|range| {
             let numbers = RunNumbers::new(record.run_id.clone(), range.first);
             CurrentRun::new(record, numbers)
         });
@@ -337,46 +337,6 @@ impl Follower {
             // The next run begins after the positions that are reserved for this one.
             tracing::warn!(run_id = %run, %error, "cannot store the number of a run's events");
         }
-    }
-}
-
-impl CurrentRun {
-    fn new(record: RunRecord, numbers: RunNumbers) -> Self {
-        let min_life = if record.status.is_terminal() {
-            Duration::ZERO
-        } else {
-            MIN_LIFE
-        };
-        Self {
-            converter: RunConverter::new(&record.assistant),
-            record,
-            numbers,
-            is_announced: false,
-            may_end_at: Instant::now() + min_life,
-        }
-    }
-
-    /// Numbers the events of a frame and adds them to the log.
-    fn append(&mut self, drafts: Vec<Draft>, now: i64, log: &ThreadLog) {
-        // A run that ended earlier has its time.
-        let timestamp = if self.record.status.is_terminal() {
-            self.record.updated_at.timestamp_millis()
-        } else {
-            now
-        };
-        let mut numbered = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            let identity = self.numbers.next(&draft, timestamp);
-            let starts_run = draft.namespace.is_empty()
-                && draft
-                    .change
-                    .as_ref()
-                    .is_some_and(|change| change.status == "running");
-            if !(starts_run && std::mem::replace(&mut self.is_announced, true)) {
-                numbered.push((draft, identity));
-            }
-        }
-        log.append(&self.record.run_id, self.record.created_at, numbered);
     }
 }
 

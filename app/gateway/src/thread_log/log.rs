@@ -195,6 +195,12 @@ impl ThreadLog {
         self.state.lock().events.is_empty()
     }
 
+    /// Returns the position of the last event that is held; 0 without events.
+    pub(super) fn last(&self) -> u64 {
+        let state = self.state.lock();
+        state.events.back().map_or(0, |held| held.event.seq)
+    }
+
     /// Returns the agents of the newest run.
     pub(super) fn tree(&self) -> Option<TreeNode> {
         self.state.lock().tree.clone()

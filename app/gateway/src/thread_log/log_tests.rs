@@ -52,6 +52,18 @@ fn reader_gets_each_event_once() {
     assert_eq!(read(&mut later), [3, 4, 5]);
 }
 
+#[tokio::test]
+async fn end_of_the_log_is_seen_by_a_reader_that_read_after_it() {
+    let log = log(10, 1_000);
+    let mut reader = LogReader::new(log.clone(), 0);
+    append(&log, 1..=2);
+    log.close();
+    assert_eq!(read(&mut reader), [1, 2]);
+    assert_eq!(read(&mut reader), [0; 0]);
+    let is_open = tokio::time::timeout(std::time::Duration::from_secs(5), reader.changed());
+    assert_eq!(is_open.await, Ok(false));
+}
+
 #[test]
 fn slow_reader_is_refused_instead_of_skipping_events() {
     let log = log(3, usize::MAX);

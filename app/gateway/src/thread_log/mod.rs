@@ -6,6 +6,7 @@
 //! the positions of runs are stored, so all nodes number the events equally.
 
 mod convert;
+mod current_run;
 mod event;
 mod filter;
 mod follower;

@@ -52,7 +52,8 @@ impl LogReader {
             self.position = last.seq;
             self.has_begun = true;
         }
-        if page.has_more {
+        // The end of the log is a change that must not be missed.
+        if page.has_more || self.log.held().is_closed {
             self.changes.mark_changed();
         }
         Ok(page.events)

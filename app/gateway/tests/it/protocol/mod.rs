@@ -1,11 +1,14 @@
 //! The streaming protocol: commands, event streams and sockets.
 
 mod commands;
+mod deletion;
 mod events;
+mod questions;
 mod sockets;
 
 use std::time::Duration;
 
+use axum::body::BodyDataStream;
 use axum::response::Response;
 use futures_util::StreamExt;
 use harness::ids::{IdSource, SystemIds};
@@ -52,7 +55,11 @@ async fn open(gateway: &Gateway, thread: &str, more: Value) -> Response {
 
 /// Reads events until `ends` runs have ended.
 async fn read(response: Response, ends: usize) -> Vec<Value> {
-    let mut chunks = response.into_body().into_data_stream();
+    read_from(&mut response.into_body().into_data_stream(), ends).await
+}
+
+/// Reads events of an open stream until `ends` runs have ended.
+async fn read_from(chunks: &mut BodyDataStream, ends: usize) -> Vec<Value> {
     let (mut text, mut events) = (String::new(), Vec::new());
     while count_ends(&events) < ends {
         let chunk = tokio::time::timeout(Duration::from_secs(20), chunks.next()).await;

@@ -15,7 +15,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use super::{asking, count_ends, fresh, root, start};
 use crate::support::Gateway;
 
-async fn served(gateway: &Gateway) -> SocketAddr {
+pub(super) async fn served(gateway: &Gateway) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let (router, shutdown) = (gateway.router.clone(), gateway.shutdown.clone());
@@ -25,7 +25,7 @@ async fn served(gateway: &Gateway) -> SocketAddr {
 }
 
 /// Opens a socket of a thread.
-async fn connect(
+pub(super) async fn connect(
     address: SocketAddr,
     thread: &str,
     headers: &[(&'static str, &str)],
@@ -48,16 +48,16 @@ async fn connect(
     })
 }
 
-struct Socket {
-    stream: WebSocketStream<TcpStream>,
+pub(super) struct Socket {
+    pub(super) stream: WebSocketStream<TcpStream>,
     /// Events so far.
-    events: Vec<Value>,
+    pub(super) events: Vec<Value>,
     sent: u64,
 }
 
 impl Socket {
     /// Receives the next frame: an event, which is collected, or an answer.
-    async fn next(&mut self) -> Option<Value> {
+    pub(super) async fn next(&mut self) -> Option<Value> {
         let frame = tokio::time::timeout(Duration::from_secs(20), self.stream.next()).await;
         let frame = frame
             .expect("a frame in time")
@@ -74,7 +74,7 @@ impl Socket {
         Some(value)
     }
 
-    async fn send(&mut self, frame: Message) -> Value {
+    pub(super) async fn send(&mut self, frame: Message) -> Value {
         self.stream.send(frame).await.expect("sent");
         loop {
             if let Some(answer) = self.next().await {
@@ -83,7 +83,7 @@ impl Socket {
         }
     }
 
-    async fn command(&mut self, method: &str, params: Value) -> Value {
+    pub(super) async fn command(&mut self, method: &str, params: Value) -> Value {
         self.sent += 1;
         let body = json!({ "id": self.sent, "method": method, "params": params });
         let answer = self.send(Message::text(body.to_string())).await;
@@ -91,14 +91,14 @@ impl Socket {
         answer
     }
 
-    async fn subscribe(&mut self, channels: Value) -> Value {
+    pub(super) async fn subscribe(&mut self, channels: Value) -> Value {
         let params = json!({ "channels": channels });
         let answer = self.command("subscription.subscribe", params).await;
         assert_eq!(answer["type"], "success", "{answer}");
         answer["result"].clone()
     }
 
-    async fn read(&mut self, ends: usize) {
+    pub(super) async fn read(&mut self, ends: usize) {
         while count_ends(&self.events) < ends {
             assert_eq!(self.next().await, None);
         }

@@ -1,0 +1,68 @@
+//! Run whose frames are being converted.
+
+use std::time::Duration;
+
+use harness::runtime::runs::RunRecord;
+use tokio::time::Instant;
+
+use super::convert::RunConverter;
+use super::event::Draft;
+use super::log::ThreadLog;
+use super::numbering::RunNumbers;
+
+/// Minimum time between the start of a live run and the event of its end. The JavaScript client
+/// opens further streams right after it has created a run, and a subscription whose stream opens
+/// after the end of the run gets no events of it.
+const MIN_LIFE: Duration = Duration::from_millis(200);
+
+/// Run whose frames are converted.
+pub(super) struct CurrentRun {
+    pub(super) record: RunRecord,
+    pub(super) numbers: RunNumbers,
+    pub(super) converter: RunConverter,
+    /// `true` after the event that the run started. A later attempt does not repeat it.
+    is_announced: bool,
+    /// Earliest time of the event of its end.
+    pub(super) may_end_at: Instant,
+}
+
+impl CurrentRun {
+    /// Begins a run.
+    pub(super) fn new(record: RunRecord, numbers: RunNumbers) -> Self {
+        let min_life = if record.status.is_terminal() {
+            Duration::ZERO
+        } else {
+            MIN_LIFE
+        };
+        Self {
+            converter: RunConverter::new(&record.assistant),
+            record,
+            numbers,
+            is_announced: false,
+            may_end_at: Instant::now() + min_life,
+        }
+    }
+
+    /// Numbers the events of a frame and adds them to the log.
+    pub(super) fn append(&mut self, drafts: Vec<Draft>, now: i64, log: &ThreadLog) {
+        // A run that ended earlier has its time.
+        let timestamp = if self.record.status.is_terminal() {
+            self.record.updated_at.timestamp_millis()
+        } else {
+            now
+        };
+        let mut numbered = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let identity = self.numbers.next(&draft, timestamp);
+            let starts_run = draft.namespace.is_empty()
+                && draft
+                    .change
+                    .as_ref()
+                    .is_some_and(|change| change.status == "running");
+            if !(starts_run && std::mem::replace(&mut self.is_announced, true)) {
+                numbered.push((draft, identity));
+            }
+        }
+        log.append(&self.record.run_id, self.record.created_at, numbered);
+    }
+}
