@@ -50,6 +50,8 @@ pub(super) enum Chapter {
     Flows,
     /// Costs of sign-in for requests, runs and streams.
     SignIn,
+    /// 200 streams of one thread through the streaming protocol, and its cost per token.
+    Protocol,
 }
 
 /// A process of the benchmark that is this program again.

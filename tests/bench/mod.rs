@@ -13,6 +13,7 @@ mod flows;
 mod frames;
 mod load;
 mod parts;
+mod protocol;
 mod provider;
 mod relay;
 mod report;
@@ -107,6 +108,7 @@ async fn measure_on(
         viewers: None,
         flows: None,
         sign_in: None,
+        protocol: None,
         comparisons: Vec::new(),
     };
     let mut subject = match &arguments.gateway {
@@ -182,6 +184,18 @@ async fn measure_on(
             Subject::launch_with_sign_in(binary, folder, parts.provider.address()).await?;
         let measured = sign_in::measure(subject.address(), subject.pid()?).await;
         section.sign_in =
+            Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
+        subject.stop().await?;
+    }
+    if let Some(binary) = arguments
+        .gateway
+        .as_deref()
+        .filter(|_| arguments.includes(Chapter::Protocol))
+    {
+        eprintln!("  protocol");
+        let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
+        let measured = protocol::measure(subject.address(), subject.pid()?).await;
+        section.protocol =
             Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
         subject.stop().await?;
     }

@@ -13,6 +13,7 @@ use super::{
     figures::Figures,
     flows::{FlowFigures, StepFigures},
     load::Load,
+    protocol::ProtocolFigures,
     sign_in::SignInFigures,
     subject::StartFigures,
     viewers::ViewerFigures,
@@ -36,6 +37,7 @@ pub(super) struct StorageReport {
     pub(super) viewers: Option<ViewerFigures>,
     pub(super) flows: Option<FlowFigures>,
     pub(super) sign_in: Option<SignInFigures>,
+    pub(super) protocol: Option<ProtocolFigures>,
     pub(super) comparisons: Vec<Comparison>,
 }
 
@@ -112,6 +114,9 @@ impl StorageReport {
         }
         if let Some(sign_in) = &self.sign_in {
             write!(f, "{sign_in}")?;
+        }
+        if let Some(protocol) = &self.protocol {
+            write!(f, "{protocol}")?;
         }
         if self.comparisons.is_empty() {
             return Ok(());
@@ -301,6 +306,7 @@ mod tests {
             viewers: None,
             flows: None,
             sign_in: None,
+            protocol: None,
             comparisons: vec![],
         };
         assert_eq!(storage.disk_allows(16).round(), 4000.0);
