@@ -74,6 +74,10 @@ cluster-channels: ## Kill, freeze and stop nodes while people chat on all platfo
 	FIGURES=1 CHANNEL_KILL_ROUNDS=$(or $(ROUNDS),100) CHANNEL_CHATS=$(or $(CHATS),30) CHANNEL_POINT_ROUNDS=$(or $(POINT_ROUNDS),20) \
 		SEED=$(or $(SEED),1) tests/cluster/run.sh $(or $(ARGS),channels::figures)
 
+.PHONY: cluster-protocol
+cluster-protocol: ## Reconnect readers of the streaming protocol to three nodes that die: make cluster-protocol RECONNECTS=1000 SEED=1
+	RECONNECTS=$(or $(RECONNECTS),1000) SEED=$(or $(SEED),1) tests/cluster/run.sh protocol::
+
 .PHONY: sign-in-times
 sign-in-times: ## Measure the login times of known and unknown e-mails
 	cargo test -p deerflow-accounts --test times -- --ignored --nocapture

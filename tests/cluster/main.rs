@@ -14,6 +14,7 @@ mod healthy_cluster;
 mod idempotency_keys;
 mod outages;
 mod partitions;
+mod protocol;
 mod rig;
 mod servers;
 mod sign_in;

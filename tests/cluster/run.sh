@@ -8,7 +8,7 @@
 #
 # The figures of chat channels take hours: they run only if FIGURES is set, as `make cluster-channels` does.
 #
-# Some tests have additional parameters: KEYS, PAIRS, VIEWERS, SECONDS, FROZEN_SECONDS; AT_ONCE is the number of concurrent keys or
+# Some tests have additional parameters: KEYS, PAIRS, VIEWERS, RECONNECTS, SECONDS, FROZEN_SECONDS; AT_ONCE is the number of concurrent keys or
 # pairs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
