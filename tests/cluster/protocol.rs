@@ -124,7 +124,8 @@ async fn read_thread(
 
 /// Starts a run on a new thread. Returns `None` if the node does not answer.
 async fn start(gateways: &Gateways, node: usize, reply: &ScriptedReply) -> Option<String> {
-    let created = gateways.try_ask(node, Method::POST, "/threads", &json!({}));
+    let nothing = json!({});
+    let created = gateways.try_ask(node, Method::POST, "/threads", &nothing);
     let (_, created) = created.await.ok()?;
     let thread = created["thread_id"].as_str()?.to_owned();
     let params = json!({
