@@ -16,7 +16,7 @@ async fn delete(gateway: &Gateway, thread: &str) {
 }
 
 #[tokio::test]
-async fn stream_outlives_its_deleted_thread_and_breaks_when_a_new_one_runs() {
+async fn stream_of_deleted_thread_breaks_when_a_new_one_runs() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let stream = open(&gateway, &thread, json!({})).await;
@@ -49,7 +49,7 @@ async fn read_on(
 }
 
 #[tokio::test]
-async fn socket_outlives_its_deleted_thread_and_closes_when_a_new_one_runs() {
+async fn socket_of_deleted_thread_closes_when_a_new_one_runs() {
     let gateway = Gateway::new();
     let address = served(&gateway).await;
     let thread = gateway.thread().await;
@@ -77,7 +77,7 @@ async fn socket_outlives_its_deleted_thread_and_closes_when_a_new_one_runs() {
 }
 
 #[tokio::test]
-async fn socket_that_breaks_in_the_middle_of_a_command_changes_nothing() {
+async fn socket_broken_in_the_middle_of_a_command_changes_nothing() {
     let gateway = Gateway::new();
     let address = served(&gateway).await;
     let thread = fresh();
