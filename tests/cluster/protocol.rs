@@ -24,7 +24,7 @@ const REPLAYS: usize = 5;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
 async fn protocol_readers_miss_and_repeat_nothing_while_nodes_die() {
-    let wanted = usize::try_from(setting("RECONNECTS", 60)).expect("few");
+    let wanted = usize::try_from(setting("RECONNECTS", 100)).expect("few");
     let seed = setting("SEED", 1);
     eprintln!("seed {seed}");
     let mut cluster = Cluster::of(3).await;
@@ -51,7 +51,7 @@ async fn protocol_readers_miss_and_repeat_nothing_while_nodes_die() {
                 Some(read) => threads += read.expect("no panic"),
                 None => break,
             },
-            () = tokio::time::sleep(random.millis(2_000, 6_000)) => {
+            () = tokio::time::sleep(random.millis(500, 3_000)) => {
                 let away = random.millis(0, 3_000);
                 cluster.cut(random.below(3), away).await;
                 kills += 1;
