@@ -28,11 +28,8 @@ async fn stream_of_deleted_thread_breaks_when_a_new_one_runs() {
     // The positions begin again, so the client must connect again.
     let mut rest = rest;
     let mut text = String::new();
-    loop {
-        match rest.next().await.expect("no clean end") {
-            Ok(chunk) => text.push_str(std::str::from_utf8(&chunk).expect("UTF-8")),
-            Err(_) => break,
-        }
+    while let Ok(chunk) = rest.next().await.expect("no clean end") {
+        text.push_str(std::str::from_utf8(&chunk).expect("UTF-8"));
     }
     assert!(!text.contains("event: "), "{text}");
     let events = read(open(&gateway, &thread, json!({})).await, 1).await;
