@@ -23,16 +23,16 @@ use crate::platform::{
 const REDELIVERY: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
-struct Inner {
+pub(super) struct Inner {
     /// Events that are not acknowledged.
     pending: VecDeque<Event>,
     messages: Vec<MemoryMessage>,
     /// Errors of the next calls to send.
-    faults: VecDeque<PlatformError>,
+    pub(super) faults: VecDeque<PlatformError>,
     /// `true` if the platform fails to send files.
-    files_fail: bool,
+    pub(super) files_fail: bool,
     /// Number of next calls to send whose answer is lost after their effect.
-    lost_answers: usize,
+    pub(super) lost_answers: usize,
     /// Idempotency keys with their message.
     keys: Vec<(String, String)>,
     next_id: u64,
@@ -41,13 +41,13 @@ struct Inner {
     downloads: usize,
     acknowledged: usize,
     /// Number of live messages that were shown without a preparation.
-    unprepared: usize,
+    pub(super) unprepared: usize,
     /// Number of times that all connections were broken.
-    breaks: u64,
+    pub(super) breaks: u64,
 }
 
 /// Returns the idempotency key of the live message of an answer.
-fn live_key(row: Uuid) -> String {
+pub(super) fn live_key(row: Uuid) -> String {
     format!("live {row}")
 }
 
@@ -66,8 +66,8 @@ pub struct MemoryPlatform {
     has_keys: bool,
     /// `true` if live messages are found by what their preparation stored, and by nothing else.
     prepares: bool,
-    inner: Arc<Mutex<Inner>>,
-    changed: Arc<Notify>,
+    pub(super) inner: Arc<Mutex<Inner>>,
+    pub(super) changed: Arc<Notify>,
 }
 
 impl MemoryPlatform {
@@ -81,11 +81,6 @@ impl MemoryPlatform {
             inner: Arc::default(),
             changed: Arc::default(),
         }
-    }
-
-    /// Shows the live message of an answer, as a node that ended before it recorded that.
-    pub fn begin_live(&self, row: Uuid, chat: &str, text: &str) {
-        self.post(&live_key(row), chat, text, false);
     }
 
     /// Ignores idempotency keys: a call that is repeated has its effect again.
@@ -104,12 +99,6 @@ impl MemoryPlatform {
             prepares: true,
             ..self
         }
-    }
-
-    /// Returns the number of live messages that were shown without a preparation: a restart would
-    /// repeat them.
-    pub fn unprepared(&self) -> usize {
-        self.inner.lock().unprepared
     }
 
     /// Returns a bot on the same platform whose token is rejected.
@@ -137,27 +126,6 @@ impl MemoryPlatform {
     /// Queues an event.
     pub(super) fn queue(&self, event: Event) {
         self.inner.lock().pending.push_back(event);
-        self.changed.notify_waiters();
-    }
-
-    /// Scripts errors of the next calls to send.
-    pub fn fail(&self, faults: impl IntoIterator<Item = PlatformError>) {
-        self.inner.lock().faults.extend(faults);
-    }
-
-    /// Fails all calls that send files, and no others.
-    pub fn fail_files(&self) {
-        self.inner.lock().files_fail = true;
-    }
-
-    /// Loses the answers of the next calls to send, after their effect.
-    pub fn lose_answers(&self, calls: usize) {
-        self.inner.lock().lost_answers = calls;
-    }
-
-    /// Breaks all connections.
-    pub fn disconnect(&self) {
-        self.inner.lock().breaks += 1;
         self.changed.notify_waiters();
     }
 
@@ -227,7 +195,7 @@ impl MemoryPlatform {
     }
 
     /// Performs a call once per key, if there are keys, and returns the id of the message.
-    fn post(&self, key: &str, chat: &str, text: &str, is_final: bool) -> String {
+    pub(super) fn post(&self, key: &str, chat: &str, text: &str, is_final: bool) -> String {
         let mut inner = self.inner.lock();
         let known = inner.keys.iter().find(|(known, _)| known == key);
         if let Some((_, id)) = known.filter(|_| self.has_keys) {

@@ -6,6 +6,7 @@ mod answers;
 pub mod contract;
 pub mod decoding;
 mod factory;
+mod faults;
 mod memory;
 mod message;
 mod people;

@@ -18,7 +18,7 @@ const FAILURE_DELAY: Duration = Duration::from_secs(5);
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time for finding a live message whose state was lost, and delay between attempts. The
 /// limits of a platform may delay the search by minutes; without it the answer may be repeated.
-const RECOVERY_TIMEOUT: Duration = Duration::from_mins(3);
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(180);
 const RECOVERY_DELAY: Duration = Duration::from_secs(1);
 /// Delay of an update that has to wait for an earlier answer, or for the lease.
 const POSTPONEMENT: Duration = Duration::from_millis(500);
