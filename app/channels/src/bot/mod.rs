@@ -16,6 +16,6 @@ pub(crate) use context::{Bot, Hub, thread_of};
 pub(crate) use exchanges::{Exchange, Exchanges};
 pub(crate) use handling::Handling;
 pub(crate) use lanes::{Lane, LaneTask};
-pub(crate) use pacing::{Pacing, Purpose};
+pub(crate) use pacing::{Pacing, Permit, Purpose};
 pub(crate) use receipt::show;
 pub(crate) use status::StatusCell;

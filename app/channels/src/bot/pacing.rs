@@ -1,6 +1,7 @@
 //! Rate limits of an account, observed ahead of the platform's refusals.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -14,6 +15,8 @@ const RESERVED_PER_MINUTE: usize = 6;
 const MAX_CHATS: usize = 1_024;
 const MINUTE: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
+/// Delay of a call that waits for the end of another one.
+const ACTIVE_DELAY: Duration = Duration::from_millis(100);
 
 /// Purpose of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,24 +27,83 @@ pub(crate) enum Purpose {
     Live,
 }
 
+/// Calls in progress, and the ends of earlier ones.
+#[derive(Debug, Default)]
+struct Calls {
+    active: usize,
+    ended: VecDeque<Instant>,
+}
+
+impl Calls {
+    /// Removes the calls that ended before the period.
+    fn expire(&mut self, now: Instant, period: Duration) {
+        while self.ended.front().is_some_and(|end| *end + period <= now) {
+            self.ended.pop_front();
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.active + self.ended.len()
+    }
+
+    /// Returns the time from which fewer than `max` calls count, each until a period after its end.
+    fn permitted(&self, max: usize, now: Instant, period: Duration) -> Instant {
+        let Some(excess) = self.count().checked_sub(max) else {
+            return now;
+        };
+        let end = self.ended.get(excess);
+        end.map_or(now + ACTIVE_DELAY, |end| *end + period)
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.active = self.active.saturating_sub(1);
+        self.ended.push_back(now);
+    }
+}
+
 #[derive(Debug, Default)]
 struct Budget {
-    account: VecDeque<Instant>,
+    account: Calls,
     closed_until: Option<Instant>,
     chats: HashMap<String, Chat>,
 }
 
 #[derive(Debug, Default)]
 struct Chat {
-    calls: VecDeque<Instant>,
+    calls: Calls,
     closed_until: Option<Instant>,
+}
+
+/// Permitted call. It counts from the permission until a period after its end: a call that is
+/// delayed on its way arrives before its answer, so never together with more calls than permitted.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Permit {
+    /// `None` for a call that does not count.
+    budget: Option<Arc<Mutex<Budget>>>,
+    /// Chat, for a call that counts there.
+    chat: Option<String>,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let Some(budget) = &self.budget else {
+            return;
+        };
+        let (mut budget, now) = (budget.lock(), Instant::now());
+        budget.account.end(now);
+        let chat = self.chat.as_ref();
+        if let Some(chat) = chat.and_then(|chat| budget.chats.get_mut(chat)) {
+            chat.calls.end(now);
+        }
+    }
 }
 
 /// Budget of calls.
 #[derive(Debug)]
 pub(crate) struct Pacing {
     rates: Rates,
-    budget: Mutex<Budget>,
+    budget: Arc<Mutex<Budget>>,
 }
 
 impl Pacing {
@@ -49,33 +111,34 @@ impl Pacing {
     pub(crate) fn new(rates: Rates) -> Self {
         Self {
             rates,
-            budget: Mutex::default(),
+            budget: Arc::default(),
         }
     }
 
-    /// Counts a call for a chat, or returns the time from which it is permitted.
+    /// Permits a call for a chat, or returns the time at which to ask again.
     pub(crate) fn take(
         &self,
         chat: &str,
         is_group: bool,
         purpose: Purpose,
         now: Instant,
-    ) -> Result<(), Instant> {
+    ) -> Result<Permit, Instant> {
         let mut budget = self.budget.lock();
         let budget = &mut *budget;
-        forget_before(&mut budget.account, now, SECOND);
-        let mut permitted = budget.closed_until.unwrap_or(now).max(now);
+        budget.account.expire(now, SECOND);
         let max_account = self.rates.account_per_second.max(1) as usize;
-        if budget.account.len() >= max_account {
-            permitted = permitted.max(budget.account[0] + SECOND);
-        }
+        let mut permitted = budget.account.permitted(max_account, now, SECOND);
+        permitted = permitted.max(budget.closed_until.unwrap_or(now));
         if budget.chats.len() > MAX_CHATS {
             budget.chats.retain(|_, chat| chat.is_used(now));
         }
         let of_chat = budget.chats.entry(chat.to_owned()).or_default();
-        forget_before(&mut of_chat.calls, now, MINUTE);
+        of_chat.calls.expire(now, MINUTE);
         permitted = permitted.max(of_chat.closed_until.unwrap_or(now));
-        if let Some(last) = of_chat.calls.back() {
+        if of_chat.calls.active > 0 {
+            permitted = permitted.max(now + ACTIVE_DELAY);
+        }
+        if let Some(last) = of_chat.calls.ended.back() {
             permitted = permitted.max(*last + self.rates.chat_interval);
         }
         if let Some(max) = self.rates.group_per_minute.filter(|_| is_group) {
@@ -84,35 +147,40 @@ impl Pacing {
                 Purpose::Final => max.max(1),
                 Purpose::Live => max.saturating_sub(RESERVED_PER_MINUTE).max(1),
             };
-            if of_chat.calls.len() >= max {
-                permitted = permitted.max(of_chat.calls[of_chat.calls.len() - max] + MINUTE);
-            }
+            permitted = permitted.max(of_chat.calls.permitted(max, now, MINUTE));
         }
         if permitted > now {
             return Err(permitted);
         }
-        budget.account.push_back(now);
-        of_chat.calls.push_back(now);
-        Ok(())
+        budget.account.active += 1;
+        of_chat.calls.active += 1;
+        Ok(Permit {
+            budget: Some(self.budget.clone()),
+            chat: Some(chat.to_owned()),
+        })
     }
 
-    /// Counts a sign in a chat. Returns `false` if it has to be omitted: the platform has refused
+    /// Permits a sign in a chat. Returns `None` if it has to be omitted: the platform has refused
     /// calls, or half of the account's rate is in use. The other half is reserved for texts, so that
     /// signs do not delay them.
-    pub(crate) fn take_sign(&self, chat: &str, now: Instant) -> bool {
+    pub(crate) fn take_sign(&self, chat: &str, now: Instant) -> Option<Permit> {
         if self.is_closed(chat, now) {
-            return false;
+            return None;
         }
-        if !self.rates.counts_signs {
-            return true;
+        let mut permit = Permit {
+            budget: None,
+            chat: None,
+        };
+        if self.rates.counts_signs {
+            let mut budget = self.budget.lock();
+            budget.account.expire(now, SECOND);
+            if budget.account.count() >= self.rates.account_per_second as usize / 2 {
+                return None;
+            }
+            budget.account.active += 1;
+            permit.budget = Some(self.budget.clone());
         }
-        let mut budget = self.budget.lock();
-        forget_before(&mut budget.account, now, SECOND);
-        let is_permitted = budget.account.len() < self.rates.account_per_second as usize / 2;
-        if is_permitted {
-            budget.account.push_back(now);
-        }
-        is_permitted
+        Some(permit)
     }
 
     /// Reports whether the platform has refused calls for a chat.
@@ -146,13 +214,12 @@ impl Pacing {
 impl Chat {
     fn is_used(&self, now: Instant) -> bool {
         self.closed_until.is_some_and(|until| until > now)
-            || self.calls.back().is_some_and(|last| *last + MINUTE > now)
-    }
-}
-
-fn forget_before(calls: &mut VecDeque<Instant>, now: Instant, period: Duration) {
-    while calls.front().is_some_and(|call| *call + period <= now) {
-        calls.pop_front();
+            || self.calls.active > 0
+            || self
+                .calls
+                .ended
+                .back()
+                .is_some_and(|last| *last + MINUTE > now)
     }
 }
 

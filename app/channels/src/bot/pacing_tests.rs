@@ -1,5 +1,7 @@
 //! Tests of the budget of calls.
 
+use tokio::time::advance;
+
 use super::*;
 
 fn pacing() -> Pacing {
@@ -11,74 +13,94 @@ fn pacing() -> Pacing {
     })
 }
 
+fn take(pacing: &Pacing, chat: &str, purpose: Purpose) -> Result<Permit, Instant> {
+    pacing.take(chat, chat == "g", purpose, Instant::now())
+}
+
+fn sign(pacing: &Pacing, chat: &str) -> Option<Permit> {
+    pacing.take_sign(chat, Instant::now())
+}
+
+/// Counts the most times within a period.
+fn most(times: &[Instant], period: Duration) -> usize {
+    let within = |from: &Instant| {
+        let until = *from + period;
+        times
+            .iter()
+            .filter(|at| (*from..until).contains(at))
+            .count()
+    };
+    times.iter().map(within).max().unwrap_or_default()
+}
+
 #[tokio::test(start_paused = true)]
-async fn calls_never_exceed_the_rates() {
+async fn arrivals_never_exceed_the_rates_however_long_calls_take() {
     let pacing = pacing();
-    let (mut now, mut account, mut group) = (Instant::now(), Vec::new(), Vec::new());
-    let end = now + Duration::from_secs(300);
-    let mut turn = 0_usize;
-    while now < end {
+    // Calls arrive at any time between their start and their end.
+    let (mut account, mut group, mut active) = (Vec::new(), Vec::new(), VecDeque::new());
+    for turn in 0..6_000_usize {
         let chat = ["g", "a", "b", "c", "d", "e", "f"][turn % 7];
-        turn += 1;
-        match pacing.take(chat, chat == "g", Purpose::Final, now) {
-            Ok(()) => {
-                account.push(now);
-                if chat == "g" {
-                    group.push(now);
+        if let Ok(permit) = take(&pacing, chat, Purpose::Final) {
+            let duration = Duration::from_millis(37 * (turn as u64 % 50));
+            active.push_back((Instant::now() + duration, chat, permit));
+        }
+        advance(Duration::from_millis(50)).await;
+        active.retain(|(end, chat, _)| {
+            let is_over = *end <= Instant::now();
+            if is_over {
+                account.push(Instant::now());
+                if *chat == "g" {
+                    group.push(Instant::now());
                 }
             }
-            Err(at) => {
-                assert!(at > now);
-                now += Duration::from_millis(50);
-            }
-        }
+            !is_over
+        });
     }
-    let within = |calls: &[Instant], period: Duration| {
-        calls
-            .iter()
-            .map(|from| {
-                calls
-                    .iter()
-                    .filter(|at| **at >= *from && **at < *from + period)
-                    .count()
-            })
-            .max()
-    };
-    assert_eq!(within(&account, SECOND), Some(5));
-    assert_eq!(within(&group, MINUTE), Some(10));
+    assert_eq!((most(&account, SECOND), most(&group, MINUTE)), (5, 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_waits_for_the_end_of_another_one_in_its_chat() {
+    let pacing = pacing();
+    let first = take(&pacing, "a", Purpose::Live).unwrap();
+    advance(10 * SECOND).await;
+    assert!(take(&pacing, "a", Purpose::Final).is_err());
+    drop(first);
+    let at = take(&pacing, "a", Purpose::Final).unwrap_err();
+    assert_eq!(at, Instant::now() + SECOND);
+    advance(SECOND).await;
+    let _permit = take(&pacing, "a", Purpose::Final).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn live_updates_leave_calls_for_final_texts() {
     let pacing = pacing();
-    let mut now = Instant::now();
     for _ in 0..4 {
-        assert_eq!(pacing.take("g", true, Purpose::Live, now), Ok(()));
-        now += SECOND;
+        drop(take(&pacing, "g", Purpose::Live).unwrap());
+        advance(SECOND).await;
     }
-    assert!(pacing.take("g", true, Purpose::Live, now).is_err());
-    assert_eq!(pacing.take("g", true, Purpose::Final, now), Ok(()));
+    assert!(take(&pacing, "g", Purpose::Live).is_err());
+    let _permit = take(&pacing, "g", Purpose::Final).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn signs_use_half_of_the_rate_and_no_more_than_texts_leave() {
     let pacing = pacing();
-    let now = Instant::now();
-    let signs = |chat: &str, now| (0..9).filter(|_| pacing.take_sign(chat, now)).count();
-    assert_eq!(signs("a", now), 2);
+    let signs = |chat: &str| (0..9).filter(|_| sign(&pacing, chat).is_some()).count();
+    assert_eq!(signs("a"), 2);
     for chat in ["a", "b", "c"] {
-        assert_eq!(pacing.take(chat, false, Purpose::Final, now), Ok(()));
+        drop(take(&pacing, chat, Purpose::Final).unwrap());
     }
-    assert!(pacing.take("d", false, Purpose::Final, now).is_err());
-    assert_eq!(signs("a", now), 0);
-    let later = now + SECOND;
+    assert!(take(&pacing, "d", Purpose::Final).is_err());
+    assert_eq!(signs("a"), 0);
+    advance(SECOND).await;
     for chat in ["b", "c"] {
-        assert_eq!(pacing.take(chat, false, Purpose::Final, later), Ok(()));
+        drop(take(&pacing, chat, Purpose::Final).unwrap());
     }
-    assert_eq!(signs("a", later), 0);
-    let closed = later + SECOND;
-    pacing.close_chat("a", closed + SECOND);
-    assert_eq!((signs("a", closed), signs("b", closed)), (0, 2));
+    assert_eq!(signs("a"), 0);
+    advance(SECOND).await;
+    pacing.close_chat("a", Instant::now() + SECOND);
+    assert_eq!((signs("a"), signs("b")), (0, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,20 +109,20 @@ async fn signs_with_limits_of_their_own_count_for_nothing() {
         counts_signs: false,
         ..pacing().rates
     });
-    let now = Instant::now();
-    assert!((0..9).all(|_| pacing.take_sign("a", now)));
-    assert_eq!(pacing.take("a", false, Purpose::Final, now), Ok(()));
+    let signs: Vec<Option<Permit>> = (0..9).map(|_| sign(&pacing, "a")).collect();
+    assert!(signs.iter().all(Option::is_some));
+    let _permit = take(&pacing, "a", Purpose::Final).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn closed_chat_permits_nothing_and_others_continue() {
     let pacing = pacing();
-    let now = Instant::now();
-    let until = now + Duration::from_secs(33);
+    let until = Instant::now() + Duration::from_secs(33);
     pacing.close_chat("a", until);
-    assert_eq!(pacing.take("a", false, Purpose::Final, now), Err(until));
-    assert_eq!(pacing.take("b", false, Purpose::Final, now), Ok(()));
+    assert_eq!(take(&pacing, "a", Purpose::Final).unwrap_err(), until);
+    drop(take(&pacing, "b", Purpose::Final).unwrap());
     pacing.close_account(until);
-    assert_eq!(pacing.take("b", false, Purpose::Final, now), Err(until));
-    assert_eq!(pacing.take("a", false, Purpose::Final, until), Ok(()));
+    assert_eq!(take(&pacing, "b", Purpose::Final).unwrap_err(), until);
+    advance(Duration::from_secs(33)).await;
+    let _permit = take(&pacing, "a", Purpose::Final).unwrap();
 }

@@ -12,9 +12,12 @@ use crate::platform::{Receipt, Target};
 /// Begins to show a sign, unless the rates leave no call for it.
 pub(crate) fn show(bot: &Arc<Bot>, target: &Target, receipt: Receipt) {
     let chat = &target.chat.id;
-    if !bot.is_serving() || !bot.pacing.take_sign(chat, Instant::now()) {
+    if !bot.is_serving() {
         return;
     }
+    let Some(permit) = bot.pacing.take_sign(chat, Instant::now()) else {
+        return;
+    };
     let (bot, target) = (bot.clone(), target.clone());
     let tasks = bot.hub.tasks.clone();
     tasks.spawn(TaskKind::Service, "sign", async move {
@@ -22,6 +25,7 @@ pub(crate) fn show(bot: &Arc<Bot>, target: &Target, receipt: Receipt) {
             shown = bot.platform.show(&target, receipt) => shown,
             () = bot.stop.cancelled() => return,
         };
+        drop(permit);
         if let Err(error) = shown {
             close_lane(&bot, &target.chat.id, &error).await;
             tracing::debug!(%error, account = %bot.claim.account, ?receipt, "a sign was not shown");

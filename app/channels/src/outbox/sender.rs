@@ -100,17 +100,18 @@ async fn send_when_due(
         }
     };
     let chat = &task.key;
-    while let Err(at) = bot.pacing.take(
-        chat,
-        !message.target.is_direct(),
-        Purpose::Final,
-        Instant::now(),
-    ) {
+    let is_group = !message.target.is_direct();
+    let permit = loop {
+        let now = Instant::now();
+        let at = match bot.pacing.take(chat, is_group, Purpose::Final, now) {
+            Ok(permit) => break permit,
+            Err(at) => at,
+        };
         tokio::select! {
             () = sleep_until(at) => {}
             () = bot.stop.cancelled() => return Ok(()),
         }
-    }
+    };
     let outbox = &bot.hub.stores.outbox;
     outbox.begin(&bot.claim, id).await?;
     fail_points::pass("channel.sending");
@@ -131,6 +132,7 @@ async fn send_when_due(
         }
         Err(error) => Err(error),
     };
+    drop(permit);
     match sent {
         Ok(Sent { ids }) => {
             fail_points::pass("channel.sent");

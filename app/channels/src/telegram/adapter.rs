@@ -81,9 +81,8 @@ fn abilities() -> Abilities {
             keep_alive: Some(Duration::from_secs(15)),
         }),
         rates: Rates {
-            // Calls that are delayed on their way arrive together with later ones: a third of the
-            // limit is reserved for them.
-            account_per_second: 20,
+            // Below the limit of 30, because answers to presses do not count.
+            account_per_second: 28,
             chat_interval: Duration::from_millis(1050),
             group_per_minute: Some(18),
             counts_signs: true,

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use crate::bot::{Bot, Purpose, close_lane};
+use crate::bot::{Bot, Permit, Purpose, close_lane};
 use crate::measures;
 use crate::platform::{LivePacing, LiveReply, PlatformError};
 
@@ -145,10 +145,13 @@ impl LiveView {
             self.is_prepared = true;
             return self.call(None);
         }
-        if let Err(at) = self.bot.pacing.take(chat, is_group, Purpose::Live, now) {
-            self.next_at = at;
-            return;
-        }
+        let permit = match self.bot.pacing.take(chat, is_group, Purpose::Live, now) {
+            Ok(permit) => permit,
+            Err(at) => {
+                self.next_at = at;
+                return;
+            }
+        };
         let interval = if is_group {
             pacing.group
         } else {
@@ -156,12 +159,12 @@ impl LiveView {
         };
         (self.next_at, self.shown_at) = (now + interval, now);
         self.shown.clone_from(&self.text);
-        self.call(Some(self.text.clone()));
+        self.call(Some((self.text.clone(), permit)));
     }
 
     /// Starts an update with a text, or the preparation of the live message. The first update
     /// follows when the state of the preparation is stored.
-    fn call(&mut self, text: Option<String>) {
+    fn call(&mut self, text: Option<(String, Permit)>) {
         let Some(mut reply) = self.reply.take() else {
             return;
         };
@@ -173,7 +176,7 @@ impl LiveView {
                 return (reply, Updated::Postponed);
             }
             let result = match &text {
-                Some(text) => bot.platform.update_live(&mut reply, text).await,
+                Some((text, _permit)) => bot.platform.update_live(&mut reply, text).await,
                 None => bot.platform.prepare_live(&mut reply).await,
             };
             let updated = match result {
