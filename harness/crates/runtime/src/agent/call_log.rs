@@ -2,12 +2,19 @@
 //! not repeat.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::tool_ledger::{CallEntry, CallProgress, ToolLedger};
 use crate::definition::StoreError;
 use deerflow_core::ids::RunId;
+
+/// Pause between retries of a read.
+const RETRY: Duration = Duration::from_millis(500);
+/// Maximum duration of an outage before a read fails.
+const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Log of a run's tool calls, which sends entries to the store. The default log discards them, for
 /// agents that run without a runtime.
@@ -47,15 +54,26 @@ impl CallLog {
         )
     }
 
-    /// Returns the progress that an earlier attempt recorded for the call.
+    /// Returns the progress that an earlier attempt recorded for the call. Retries during a store
+    /// outage, which [`READ_TIMEOUT`] limits.
     pub async fn former(&self, key: &str) -> Result<Option<CallProgress>, StoreError> {
-        match &self.0 {
-            Some(CallWriter {
-                run,
-                former: Some(ledger),
-                ..
-            }) => ledger.progress(run, key).await,
-            _ => Ok(None),
+        let Some(CallWriter {
+            run,
+            former: Some(ledger),
+            ..
+        }) = &self.0
+        else {
+            return Ok(None);
+        };
+        let began = Instant::now();
+        loop {
+            match ledger.progress(run, key).await {
+                Err(StoreError::Unavailable(error)) if began.elapsed() < READ_TIMEOUT => {
+                    tracing::warn!(%run, error, "cannot read the calls of an earlier attempt yet");
+                }
+                result => return result,
+            }
+            tokio::time::sleep(RETRY).await;
         }
     }
 

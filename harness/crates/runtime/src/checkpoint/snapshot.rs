@@ -146,13 +146,16 @@ impl CheckpointWrite {
     }
 
     /// Merges this write with `earlier`, which was not written yet and is replaced: this write gets
-    /// the parent and the messages of `earlier`. A write with the same checkpoint id already has
-    /// the same parent.
+    /// the messages of `earlier`, and the parent of a new checkpoint. A checkpoint that `earlier`
+    /// amends is stored, so it remains the parent of a new one.
     #[must_use]
     pub fn instead_of(mut self, earlier: Self) -> Self {
-        self.meta.parent_id = earlier.meta.parent_id;
+        if self.meta.checkpoint_id == earlier.meta.checkpoint_id {
+            self.amends = earlier.amends;
+        } else if !earlier.amends {
+            self.meta.parent_id = earlier.meta.parent_id;
+        }
         self.new_messages.splice(0..0, earlier.new_messages);
-        self.amends = earlier.amends;
         self
     }
 }

@@ -1,6 +1,8 @@
 //! Plans of checkpoint writes and ranges of the log.
 
 use super::*;
+use deerflow_core::ids::SeededIds;
+use deerflow_core::state::StateUpdate;
 use proptest::prelude::*;
 
 proptest! {
@@ -81,4 +83,38 @@ fn histories_follow_the_conversation_and_are_written_once() {
 fn an_append_only_conversation_is_one_range() {
     let positions: Vec<u64> = (1..=4_000).collect();
     assert_eq!(layout_of(&positions), vec![LogRange(1, 4_000)]);
+}
+
+/// Plans a write of one message.
+fn write_of(id: &str, parent: &str, amends: bool) -> CheckpointWrite {
+    let meta = CheckpointMeta {
+        checkpoint_id: CheckpointId::parse(id).unwrap(),
+        parent_id: Some(CheckpointId::parse(parent).unwrap()),
+        ..meta()
+    };
+    let mut state = ThreadState::default();
+    let update = StateUpdate::messages([Message::human(id)]);
+    state.apply(update, &SeededIds::new(1)).unwrap();
+    CheckpointWrite {
+        amends,
+        ..CheckpointWrite::plan(meta, &mut state, &mut 0)
+    }
+}
+
+#[test]
+fn replacement_is_a_child_of_what_is_stored() {
+    // (the replaced write amends a stored checkpoint, the id of the replacement, amends, parent)
+    for (is_stored, id, amends, parent) in [
+        (false, "c1", false, "c0"),
+        (true, "c1", true, "c0"),
+        (false, "c2", false, "c0"),
+        (true, "c2", false, "c1"),
+    ] {
+        let is_same = id == "c1";
+        let later = write_of(id, if is_same { "c0" } else { "c1" }, is_same);
+        let merged = later.instead_of(write_of("c1", "c0", is_stored));
+        assert_eq!(merged.amends, amends, "{is_stored} {id}");
+        assert_eq!(merged.meta.parent_id.unwrap().as_str(), parent);
+        assert_eq!(merged.new_messages.len(), 2);
+    }
 }
