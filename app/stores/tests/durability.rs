@@ -32,6 +32,22 @@ async fn open(directory: &Path, tasks: &Tasks) -> Database {
 }
 
 #[tokio::test]
+async fn only_its_owner_reads_a_new_database() {
+    use std::os::unix::fs::MetadataExt;
+    let directory = tempfile::tempdir().unwrap();
+    let tasks = Tasks::new();
+    let db = open(directory.path(), &tasks).await;
+    for name in ["deerflow.db", "deerflow.db-wal", "deerflow.db-shm"] {
+        let mode = std::fs::metadata(directory.path().join(name))
+            .unwrap()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    drop(db);
+    tasks.shut_down().await;
+}
+
+#[tokio::test]
 async fn reopened_file_has_all_acknowledged_writes() {
     let directory = tempfile::tempdir().unwrap();
     let nested = directory.path().join("made/when/missing");

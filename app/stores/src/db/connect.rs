@@ -26,7 +26,7 @@ use crate::db::session_lock::{ExclusiveSession, SessionLockTimeouts};
 use crate::db::write_queue::{Reconnect, WriteQueue};
 use crate::db::writes::Writes;
 use crate::files::data_lock::DataLock;
-use crate::files::database_files::DATABASE_FILE;
+use crate::files::database_files::{DATABASE_FILE, create_private};
 use crate::files::reserve::Reserve;
 
 const SQLITE_READERS: u32 = 8;
@@ -159,6 +159,7 @@ impl Database {
             })?;
         let lock = Arc::new(lock);
         let file = directory.join(DATABASE_FILE);
+        create_private(&file).map_err(directory_unusable)?;
         let damaged = |failure: DbFailure| match failure {
             DbFailure::Failed(reason) | DbFailure::Disk(reason) => OpenError::Damaged {
                 file: file.clone(),

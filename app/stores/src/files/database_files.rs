@@ -1,7 +1,9 @@
 //! The open files of a SQLite database: a removed or replaced file is detected before any write to
 //! it is acknowledged.
 
+use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use deerflow_domain::readiness::{NotReady, StoredFile};
@@ -11,6 +13,19 @@ use crate::files::file_id::FileId;
 
 /// The database file in the data directory.
 pub(crate) const DATABASE_FILE: &str = "deerflow.db";
+
+/// Permissions of a new database: it contains conversations and hashes of passwords.
+const MODE: u32 = 0o600;
+
+/// Creates an empty database file that only its owner can read, unless the file exists. SQLite
+/// gives the files next to it the same permissions.
+pub(crate) fn create_private(file: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    match options.write(true).create_new(true).mode(MODE).open(file) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
 
 /// The files of an open database.
 #[derive(Debug)]
