@@ -62,6 +62,8 @@ impl Runtime {
             Ok(admitted) => admitted,
             Err(error) => {
                 self.registry.active.remove(&plan.run_id);
+                // The run may be admitted, and have a viewer that waits for this handle.
+                active.detached();
                 // With a request key, a retry returns the run if it was admitted. The lease keeper
                 // releases the run, because no task executes it, and the dispatcher starts it.
                 if matches!(error, AdmitError::Store(_))
