@@ -225,9 +225,10 @@ pub trait CronStore: Send + Sync + std::fmt::Debug {
     ) -> Result<bool, StoreError>;
     /// Deletes a cron; returns `false` if it did not exist.
     async fn delete(&self, user: &str, cron: Uuid) -> Result<bool, StoreError>;
-    /// Returns firings due at `at` of users without a disabled account, and their firings claimed before `claimed_before` and not finished,
-    /// in order of their scheduled time. If there are more than `limit`, those of crons without an
-    /// unfinished claim come first, then those with the oldest claim.
+    /// Returns firings due at `at` of users without a disabled account, and their firings claimed
+    /// before `claimed_before` and not finished, in order of their scheduled time. If there are more
+    /// than `limit`, those of crons without an unfinished claim come first, then those with the
+    /// oldest claim.
     async fn due(
         &self,
         at: DateTime<Utc>,
