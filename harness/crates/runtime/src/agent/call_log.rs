@@ -55,7 +55,7 @@ impl CallLog {
     }
 
     /// Returns the progress that an earlier attempt recorded for the call. Retries during a store
-    /// outage, which [`READ_TIMEOUT`] limits.
+    /// outage of at most 45 s.
     pub async fn former(&self, key: &str) -> Result<Option<CallProgress>, StoreError> {
         let Some(CallWriter {
             run,
