@@ -1,11 +1,12 @@
 //! Bounded pool of hash computations.
 
 use std::sync::Arc;
+use std::thread::Builder;
 use std::time::Duration;
 
 use deerflow_domain::accounts::PasswordHash;
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::Verification;
 
@@ -87,13 +88,20 @@ impl PasswordPool {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Busy> {
         let slot = self.slot().await?;
-        let computed = tokio::task::spawn_blocking(move || {
+        let (result, computed) = oneshot::channel();
+        // A thread of its own, because the priority of a shared one could not be restored.
+        let thread = Builder::new().name("password-hash".to_owned());
+        let started = thread.spawn(move || {
             let _slot = slot;
-            with_low_priority(work)
+            yield_to_others();
+            // The caller may be gone.
+            drop(result.send(work()));
         });
-        let computed = computed.await.map_err(std::io::Error::from).flatten();
-        computed.map_err(|error| {
-            tracing::error!(%error, "a password hash was not computed");
+        if let Err(error) = started {
+            tracing::error!(%error, "no thread computes a password hash");
+        }
+        computed.await.map_err(|_| {
+            tracing::error!("a password hash was not computed");
             Busy::default()
         })
     }
@@ -105,19 +113,6 @@ impl PasswordPool {
             _ => Err(Busy::default()),
         }
     }
-}
-
-/// Computes on a thread of its own, because the priority of a shared one could not be restored.
-fn with_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
-    let named = std::thread::Builder::new().name("password-hash".to_owned());
-    std::thread::scope(|scope| {
-        let thread = named.spawn_scoped(scope, || {
-            yield_to_others();
-            work()
-        })?;
-        let panicked = |_| std::io::Error::other("the computation panicked");
-        thread.join().map_err(panicked)
-    })
 }
 
 /// Lowers the priority of this thread, so that requests and streams get processor time first.
