@@ -194,7 +194,6 @@ impl LiveView {
 
     fn updated(&mut self, reply: LiveReply, updated: Updated) -> Option<Value> {
         self.state.clone_from(&reply.state);
-        let is_failed = matches!(updated, Updated::Failed(_));
         match updated {
             Updated::Prepared => {}
             Updated::Shown => (self.is_first, self.is_lost) = (false, false),
@@ -205,13 +204,13 @@ impl LiveView {
             }
             Updated::Failed(error) => self.failed(&error),
         }
-        // An update without a stored state could show a message that nothing finds again.
-        self.is_prepared &= !self.state.is_null() || !is_failed;
         self.reply = Some(reply);
         Some(self.state.clone())
     }
 
     fn failed(&mut self, error: &PlatformError) {
+        // An update without a stored state could show a message that nothing finds again.
+        self.is_prepared &= !self.state.is_null();
         match error {
             PlatformError::Unavailable(_) => self.is_lost = true,
             PlatformError::LiveExpired(_) => self.is_lost = false,
