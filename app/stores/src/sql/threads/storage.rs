@@ -14,11 +14,11 @@ use crate::db::error::read;
 use crate::db::json::from_json;
 
 /// Number of checkpoints that are read at once.
-const PAGE: usize = 50;
+const PAGE: i64 = 50;
 
 const PAGE_OF_VALUES: &str = "SELECT checkpoint_id, channels_json, next_json, COALESCE(OCTET_LENGTH(machine_json), 0), \
     OCTET_LENGTH(layout_json) + OCTET_LENGTH(metadata_json) \
-    FROM checkpoints WHERE thread_id = $1 AND checkpoint_id > $2 ORDER BY checkpoint_id LIMIT 50";
+    FROM checkpoints WHERE thread_id = $1 AND checkpoint_id > $2 ORDER BY checkpoint_id LIMIT $3";
 const MESSAGES: &str = "SELECT COUNT(*), COALESCE(SUM(OCTET_LENGTH(message_json)), 0) \
     FROM checkpoint_messages WHERE thread_id = $1";
 
@@ -29,14 +29,18 @@ pub(super) async fn storage(
 ) -> Result<ThreadStorage, StoreError> {
     let (mut storage, mut after) = (ThreadStorage::default(), String::new());
     loop {
-        let values = [Value::from(thread.as_str()), after.as_str().into()];
-        let rows = read(query(db, PAGE_OF_VALUES, values.into()).await)?;
+        let values = vec![
+            Value::from(thread.as_str()),
+            after.as_str().into(),
+            PAGE.into(),
+        ];
+        let rows = read(query(db, PAGE_OF_VALUES, values).await)?;
         for row in &rows {
             let sizes = read(CheckpointRow::of(row))?;
             sizes.add_to(&mut storage).map_err(StoreError::Failed)?;
             after = sizes.id;
         }
-        if rows.len() < PAGE {
+        if (rows.len() as i64) < PAGE {
             break;
         }
     }
