@@ -2,19 +2,14 @@
 //! not repeat.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::tool_ledger::{CallEntry, CallProgress, ToolLedger};
 use crate::definition::StoreError;
+use crate::definition::read_retry::{READ_TIMEOUT, RETRY};
 use deerflow_core::ids::RunId;
-
-/// Pause between retries of a read.
-const RETRY: Duration = Duration::from_millis(500);
-/// Maximum duration of an outage before a read fails.
-const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Log of a run's tool calls, which sends entries to the store. The default log discards them, for
 /// agents that run without a runtime.

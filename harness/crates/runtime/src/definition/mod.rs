@@ -3,6 +3,7 @@
 
 mod limits;
 mod presentation;
+pub(crate) mod read_retry;
 mod record;
 mod request;
 mod request_key;

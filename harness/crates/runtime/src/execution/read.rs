@@ -1,19 +1,12 @@
 //! Reads of the thread, with retries during a store outage.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
 use super::stream_end::StreamEnd;
 use crate::checkpoint::CheckpointError;
 use crate::definition::StoreError;
+use crate::definition::read_retry::{READ_TIMEOUT, RETRY};
 use crate::execution::Execution;
-
-/// Pause between retries.
-const RETRY: Duration = Duration::from_millis(500);
-/// Maximum duration of an outage before the run is released. Must be shorter than the timeout of
-/// the prepare phase.
-const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
 impl Execution {
     /// Calls `read`, and retries while the store fails and the run is not stopped. [`READ_TIMEOUT`]
