@@ -147,59 +147,46 @@ async fn measure_on(
         }
         subject.stop().await?;
     }
+    let binary_for = |chapter| {
+        let binary = arguments.gateway.as_deref();
+        binary.filter(|_| arguments.includes(chapter))
+    };
     // A separate process: memory that earlier loads allocated would hide what viewers need.
-    if let Some(binary) = arguments
-        .gateway
-        .as_deref()
-        .filter(|_| arguments.includes(Chapter::Viewers))
-    {
+    if let Some(binary) = binary_for(Chapter::Viewers) {
         eprintln!("  viewers");
         let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
         let measured = viewers::measure(subject.address(), subject.pid()?).await;
-        section.viewers =
-            Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
-        subject.stop().await?;
+        section.viewers = Some(finished(subject, measured).await?);
     }
-    if let Some(binary) = arguments
-        .gateway
-        .as_deref()
-        .filter(|_| arguments.includes(Chapter::Flows))
-    {
+    if let Some(binary) = binary_for(Chapter::Flows) {
         eprintln!("  flows");
         let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
         let seconds = if arguments.quick { 1 } else { 5 };
         let measured =
             flows::measure(subject.address(), subject.pid()?, subject.home(), seconds).await;
-        section.flows =
-            Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
-        subject.stop().await?;
+        section.flows = Some(finished(subject, measured).await?);
     }
-    if let Some(binary) = arguments
-        .gateway
-        .as_deref()
-        .filter(|_| arguments.includes(Chapter::SignIn))
-    {
+    if let Some(binary) = binary_for(Chapter::SignIn) {
         eprintln!("  sign-in");
         let subject =
             Subject::launch_with_sign_in(binary, folder, parts.provider.address()).await?;
         let measured = sign_in::measure(subject.address(), subject.pid()?).await;
-        section.sign_in =
-            Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
-        subject.stop().await?;
+        section.sign_in = Some(finished(subject, measured).await?);
     }
-    if let Some(binary) = arguments
-        .gateway
-        .as_deref()
-        .filter(|_| arguments.includes(Chapter::Protocol))
-    {
+    if let Some(binary) = binary_for(Chapter::Protocol) {
         eprintln!("  protocol");
         let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
         let measured = protocol::measure(subject.address(), subject.pid()?).await;
-        section.protocol =
-            Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
-        subject.stop().await?;
+        section.protocol = Some(finished(subject, measured).await?);
     }
     Ok(section)
+}
+
+/// Stops the process of a chapter and returns its figures. An error shows what the gateway printed.
+async fn finished<T>(subject: Subject, measured: anyhow::Result<T>) -> anyhow::Result<T> {
+    let measured = measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?;
+    subject.stop().await?;
+    Ok(measured)
 }
 
 /// Runs one load on one server and measures the server's CPU time and highest memory.
