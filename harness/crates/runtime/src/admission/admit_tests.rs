@@ -77,7 +77,7 @@ impl RunCreateStore for LostResponse {
 }
 
 #[tokio::test(start_paused = true)]
-async fn viewer_of_a_run_whose_admission_has_no_response_does_not_wait_for_it() {
+async fn viewer_of_a_run_without_admission_response_is_released() {
     as_user(async {
         let ports = facade().runtime().ports().clone();
         let create = Arc::new(LostResponse {
