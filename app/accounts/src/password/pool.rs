@@ -1,12 +1,11 @@
 //! Bounded pool of hash computations.
 
 use std::sync::Arc;
-use std::thread::Builder;
 use std::time::Duration;
 
 use deerflow_domain::accounts::PasswordHash;
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Verification;
 
@@ -88,20 +87,14 @@ impl PasswordPool {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Busy> {
         let slot = self.slot().await?;
-        let (result, computed) = oneshot::channel();
-        // A thread of its own, because the priority of a shared one could not be restored.
-        let thread = Builder::new().name("password-hash".to_owned());
-        let started = thread.spawn(move || {
+        // A blocking task waits for the thread: Tokio does not advance a paused clock meanwhile.
+        let computed = tokio::task::spawn_blocking(move || {
             let _slot = slot;
-            yield_to_others();
-            // The caller may be gone.
-            drop(result.send(work()));
+            with_low_priority(work)
         });
-        if let Err(error) = started {
-            tracing::error!(%error, "no thread computes a password hash");
-        }
-        computed.await.map_err(|_| {
-            tracing::error!("a password hash was not computed");
+        let computed = computed.await.map_err(std::io::Error::from).flatten();
+        computed.map_err(|error| {
+            tracing::error!(%error, "a password hash was not computed");
             Busy::default()
         })
     }
@@ -113,6 +106,19 @@ impl PasswordPool {
             _ => Err(Busy::default()),
         }
     }
+}
+
+/// Computes on a thread of its own, because the priority of a shared one could not be restored.
+fn with_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
+    let named = std::thread::Builder::new().name("password-hash".to_owned());
+    std::thread::scope(|scope| {
+        let thread = named.spawn_scoped(scope, || {
+            yield_to_others();
+            work()
+        })?;
+        let panicked = |_| std::io::Error::other("the computation panicked");
+        thread.join().map_err(panicked)
+    })
 }
 
 /// Lowers the priority of this thread, so that requests and streams get processor time first.
