@@ -8,7 +8,7 @@ use deerflow_tests::chat_fakes::{ChatFakes, PLATFORMS};
 use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess, deerflow_binary};
 
 use super::records::Records;
-use super::tally::Tally;
+use super::tally::{Asked, Tally};
 use crate::rig::{new_schema, on_schema, setting_of};
 
 /// Maximum time of one wait: takeover, and retries of what could not be sent.
@@ -191,6 +191,22 @@ title: {{enabled: false}}
         // Its leases are valid for seconds, in which no other node sends its messages.
         tally.died(&records.unrecorded(&platforms).await);
         platforms
+    }
+
+    /// Prints the calls that concern a repeated answer.
+    pub(super) fn show_calls(&self, asked: &Asked) {
+        eprintln!("repeated: {}", asked.answer());
+        let text = format!("round {} chat {} ", asked.round, asked.chat);
+        let chat = self.fakes.chat_id(asked.platform, asked.chat);
+        for call in self.fakes.calls(asked.platform).all() {
+            let body = call.body.to_string();
+            if body.contains(&text) || body.contains(&format!("\"{chat}\"")) {
+                eprintln!(
+                    "  {} ms {} -> {}: {body}",
+                    call.at_ms, call.method, call.error
+                );
+            }
+        }
     }
 
     /// Returns the platforms whose bots are connected at no other gateway.

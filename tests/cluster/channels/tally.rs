@@ -62,12 +62,13 @@ impl Tally {
         of_round.cloned().collect()
     }
 
-    /// Notes bodies of outbox rows, with their platforms, whose sending had begun at a death.
+    /// Notes bodies of outbox rows, with their platforms, whose sending had begun at a death. A body
+    /// has several answers if their messages arrived together, as after a redelivery.
     pub(super) fn died(&mut self, rows: &[(String, String)]) {
         for (platform, body) in rows {
             let platform = PLATFORMS.iter().find(|known| *known == platform);
-            let found = platform.and_then(|platform| asked_in(platform, body).into_iter().next());
-            if let Some(asked) = found {
+            let Some(platform) = platform else { continue };
+            for asked in asked_in(platform, body) {
                 *self.unrecorded.entry(asked).or_default() += 1;
             }
         }

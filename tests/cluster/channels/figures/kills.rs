@@ -5,7 +5,7 @@ use deerflow_tests::seeded_random::{SeededRandom, setting};
 
 use crate::channels::ask::{answered, say_all};
 use crate::channels::rig::ChannelRig;
-use crate::channels::tally::{Asked, Tally};
+use crate::channels::tally::Tally;
 
 /// Rounds after which other chats are used, so that threads remain short.
 const CHAT_GROUPS: usize = 2;
@@ -69,7 +69,7 @@ async fn random_deaths_of_holders_lose_and_repeat_nothing() {
             }
         }
         for asked in tally.repeated(&rig.fakes, round) {
-            show_calls(&rig, &asked);
+            rig.show_calls(&asked);
         }
         rig.fakes.forget();
         if round % 10 == 9 {
@@ -81,20 +81,4 @@ async fn random_deaths_of_holders_lose_and_repeat_nothing() {
     eprintln!("{kills} kills of three nodes, {duplicates} duplicate runs\n{report}");
     report.assert_exact();
     assert_eq!(duplicates, 0);
-}
-
-/// Prints the calls that concern a repeated answer.
-fn show_calls(rig: &ChannelRig, asked: &Asked) {
-    eprintln!("repeated: {}", asked.answer());
-    let text = format!("round {} chat {} ", asked.round, asked.chat);
-    let chat = rig.fakes.chat_id(asked.platform, asked.chat);
-    for call in rig.fakes.calls(asked.platform).all() {
-        let body = call.body.to_string();
-        if body.contains(&text) || body.contains(&format!("\"{chat}\"")) {
-            eprintln!(
-                "  {} ms {} -> {}: {body}",
-                call.at_ms, call.method, call.error
-            );
-        }
-    }
 }

@@ -1,4 +1,6 @@
 //! Death of a single gateway on SQLite at each fail point of a message, of a cursor and of a lease.
+//!
+//! `CHANNEL_POINT` selects one of the points by its number, from zero.
 
 use std::sync::Arc;
 
@@ -44,7 +46,9 @@ async fn death_at_any_point_loses_and_repeats_nothing() {
     let seed = setting("SEED", 1);
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut dying = JoinSet::new();
-    for (number, point) in (0..).zip(POINTS.into_iter().chain([AT_STOP])) {
+    let only = setting("CHANNEL_POINT", u64::MAX);
+    let points = (0..).zip(POINTS.into_iter().chain([AT_STOP]));
+    for (number, point) in points.filter(|(number, _)| only == u64::MAX || *number == only) {
         let permits = permits.clone();
         dying.spawn(async move {
             let _permit = permits.acquire_owned().await.expect("never closed");
@@ -86,6 +90,9 @@ async fn die_at(point: &str, rounds: usize, mut random: SeededRandom) -> Report 
         rig.nodes[0].set_env("DEERFLOW_DIES_AT", None);
         rig.nodes[0].restart().await.expect("healthy again");
         answered(&rig, &tally, round).await;
+        for asked in tally.repeated(&rig.fakes, round) {
+            rig.show_calls(&asked);
+        }
         rig.fakes.forget();
     }
     let report = tally.count(&rig.fakes);
