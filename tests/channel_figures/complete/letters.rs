@@ -7,8 +7,9 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 const DECORATION: [char; 5] = ['•', '—', '☐', '☑', '…'];
 /// Beginning of the addresses in answers.
 const ADDRESS: &str = "https://x.example/";
-/// Address that must not become a link and is written out.
-const NO_LINK: &str = "(javascript:a)";
+/// Address that must not become a link: it is written out, in parentheses after the text of its link
+/// if that is not empty.
+const NO_LINK: &str = "javascript:a";
 /// Length of a table's head in bytes beyond which DingTalk gets it once.
 const MAX_REPEATED_HEAD: usize = 500;
 

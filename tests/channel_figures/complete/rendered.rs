@@ -15,6 +15,8 @@ use crate::report;
 
 /// Number of parts beyond which an answer is sent as a file.
 const MAX_PARTS: usize = 40;
+/// Letters before and after a difference that are shown.
+const CONTEXT: usize = 40;
 
 /// Counts of one platform.
 #[derive(Debug, Default)]
@@ -22,6 +24,8 @@ struct Counts {
     parts: usize,
     files: usize,
     incomplete: Vec<u64>,
+    /// First difference of the first incomplete answer.
+    difference: String,
     too_long: Vec<u64>,
 }
 
@@ -74,6 +78,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             counts.too_long.len(),
             first(&counts.too_long)
         ))?;
+        if !counts.difference.is_empty() {
+            report::line(&counts.difference)?;
+        }
     }
     anyhow::ensure!(wrong == 0, "{wrong} answers are wrong");
     Ok(())
@@ -100,17 +107,41 @@ fn check(seed: u64, sample: &Sample, abilities: &Abilities, counts: &mut Counts)
         .map(|part| visible(&part.markup, dialect) + "\n")
         .collect();
     let plain: String = parts.iter().map(|part| part.plain.clone() + "\n").collect();
-    let is_complete = [markup, plain]
-        .iter()
-        .all(|text| is_equal(&wanted, &letters(text), sample));
-    if !is_complete {
-        counts.incomplete.push(seed);
+    for text in [markup, plain] {
+        let found = letters(&text);
+        if !is_equal(&wanted, &found, sample) {
+            if counts.incomplete.is_empty() {
+                counts.difference = first_difference(&wanted, &found);
+            }
+            counts.incomplete.push(seed);
+            break;
+        }
     }
     if parts.len() > MAX_PARTS {
         counts.files += 1;
     } else {
         counts.parts += parts.len();
     }
+}
+
+/// Describes the first letter of an answer that a text does not have.
+fn first_difference(wanted: &[char], found: &[char]) -> String {
+    let mut rest = found.iter();
+    let is_missing = |wanted: &char| !rest.any(|found| found == wanted);
+    let at = wanted.iter().position(is_missing).unwrap_or_else(|| {
+        let equal = wanted.iter().zip(found).take_while(|(a, b)| a == b);
+        equal.count()
+    });
+    let around = |letters: &[char]| -> String {
+        let from = at.saturating_sub(CONTEXT).min(letters.len());
+        letters[from..].iter().take(2 * CONTEXT).collect()
+    };
+    format!(
+        "letter {at} of {}: {:?} instead of {:?}",
+        wanted.len(),
+        around(found),
+        around(wanted)
+    )
 }
 
 /// Returns whether a text has the letters of an answer. The head of a table is repeated where its
