@@ -14,7 +14,9 @@ const CONVERSATIONS: usize = 30;
 const LEARNING: Duration = Duration::from_secs(30);
 /// Time within which the memory is part of a prompt.
 const MEMORY_LIMIT: Duration = Duration::from_secs(120);
-const MEMORY: &str = "canary-memory-51e0";
+/// Shares no word with the tool's result: agents do not read a fact that comes from a tool until the
+/// user confirms it.
+const MEMORY: &str = "heliotrope-51e0";
 const REASONING: &str = "canary-reasoning-9a77";
 const TOOL_RESULT: &str = "canary-result-c3d8";
 const ENVIRONMENT: &str = "canary-environment-77ab";
