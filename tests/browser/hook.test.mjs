@@ -1,115 +1,26 @@
 // User actions on the page, checked through its elements.
 
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 
-import { chromium } from "playwright-core";
-
 import { startCutter } from "../sdk/js/cutter.mjs";
-import { start } from "../sdk/js/rig.mjs";
+import { assertPrefixes, call, counted, startChat } from "./chat.mjs";
 import { startSite } from "./site.mjs";
 
-const TIMEOUT = 30_000;
-const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-
-const config = (baseUrl) => `models:
-  - name: scripted
-    use: langchain_openai:ChatOpenAI
-    model: scripted-1
-    api_key: none
-    base_url: ${baseUrl}
-testing:
-  conformance_agent: true
-`;
-
-const counted = (pieces) => Array.from({ length: pieces }, (_, n) => `tok${n} `).join("");
-const call = (name, args) => `[[tool:${name} ${JSON.stringify(args)}]]`;
-
-/** Prompt of an answer of `pieces` words that pauses after `after` words. `release` continues it to its end, or up to the given word. */
-function pausedAnswer(pieces, after) {
-  const word = randomUUID().slice(0, 8);
-  return { words: `[[slow ${pieces}x10ms]][[hold ${after} ${word}]]`, release: (to) => gateway.release(word, to) };
-}
-
-/** Releases a paused answer word by word, each when all tabs show the one before, and then to its end. */
-async function releaseInSteps(answer, from, tabs, steps = 8) {
-  for (let shown = from; shown < from + steps; shown++) {
-    for (const tab of tabs) await tab.shows(counted(shown));
-    await answer.release(shown + 1);
-  }
-  for (const tab of tabs) await tab.shows(counted(from + steps));
-  await answer.release();
-}
-
-let site, gateway, browser, context;
+let chat, gateway, open, addressOf, pausedAnswer, ended, get;
 before(async () => {
-  site = await startSite();
-  gateway = await start({ config, env: { GATEWAY_CORS_ORIGINS: site.origin } });
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGUMENTS });
+  chat = await startChat();
+  ({ gateway, open, addressOf, pausedAnswer, ended, get } = chat);
 });
-after(async () => {
-  await browser?.close();
-  await gateway?.stop();
-  site?.stop();
-});
-beforeEach(async () => (context = await browser.newContext()));
-afterEach(() => context.close());
-
-const addressOf = (api, more = {}) => `${site.origin}/?${new URLSearchParams({ api, assistant: "conformance", ...more })}`;
-
-/** Opens a tab with the chat, and returns the user's actions in it. */
-async function open(address = addressOf(gateway.origin)) {
-  const page = await context.newPage();
-  page.setDefaultTimeout(TIMEOUT);
-  await page.goto(address);
-  await page.locator("#words").waitFor();
-  const press = async (selector, words) => {
-    if (words !== undefined) await page.fill("#words", words);
-    await page.click(selector);
-  };
-  const messages = page.locator("li");
-  /** Waits until the last message has this text. A tab in the background renders no frames, so the condition is polled. */
-  const shows = (text) =>
-    page.waitForFunction((text) => document.querySelector("li:last-child p")?.textContent === text, text, { polling: 20 });
-  return {
-    page,
-    press,
-    send: (words) => press("#send", words),
-    shows,
-    /** Waits until the last message has this text and no run is active. */
-    ends: async (text) => {
-      await shows(text);
-      await page.locator('main[data-loading="false"]').waitFor();
-      assert.equal(await page.locator("main").getAttribute("data-error"), null);
-    },
-    begun: () => page.waitForFunction(() => document.querySelector("li:last-child p")?.textContent.startsWith("tok0 tok1 tok2 ")),
-    /** Returns the type and text of every message. */
-    visibleMessages: () => messages.evaluateAll((all) => all.map((one) => [one.dataset.type, one.querySelector("p").textContent])),
-    drawn: () => page.evaluate(() => [...new Set(window.drawn)]),
-  };
-}
-
-/** Asserts that each rendered text is a prefix of the whole text, so no word was missing, repeated or in another place. */
-function assertPrefixes(drawn, whole, least) {
-  for (const text of drawn) assert.ok(whole.startsWith(text), `${JSON.stringify(text)} was rendered`);
-  assert.ok(drawn.length >= least, `only ${drawn.length} texts were rendered`);
-}
-
-const get = (path) => fetch(gateway.origin + path).then((answer) => answer.json());
-const threadOf = (tab) => new URL(tab.page.url()).searchParams.get("thread");
-/** Waits for the end of the thread's newest run and returns its status. */
-async function ended(thread) {
-  const [{ run_id: run }] = await get(`/threads/${thread}/runs`);
-  await get(`/threads/${thread}/runs/${run}/join`);
-  return (await get(`/threads/${thread}/runs/${run}`)).status;
-}
+after(() => chat?.stop());
+beforeEach(() => chat.openWindow());
+afterEach(() => chat.closeWindow());
 
 test("an answer is rendered while it is streamed", async () => {
   const tab = await open();
   const answer = pausedAnswer(30, 1);
   await tab.send(answer.words);
-  await releaseInSteps(answer, 1, [tab]);
+  await answer.releaseInSteps(1, [tab]);
   await tab.ends(counted(30));
   assert.deepEqual(await tab.visibleMessages(), [["human", answer.words], ["ai", counted(30)]]);
   assertPrefixes(await tab.drawn(), counted(30), 8);
@@ -129,11 +40,11 @@ test("a tool call is shown with its result", async () => {
 test("a question is shown and answered, also after a reload", async () => {
   const tab = await open();
   await tab.send(`${call("ask_twice", { first: "which?", second: "sure?" })} then say thanks`);
-  await tab.page.locator("aside", { hasText: "which?" }).waitFor();
+  await tab.asked("which?");
   await tab.press("#answer", "red");
-  await tab.page.locator("aside", { hasText: "sure?" }).waitFor();
+  await tab.asked("sure?");
   await tab.page.reload();
-  await tab.page.locator("aside", { hasText: "sure?" }).waitFor();
+  await tab.asked("sure?");
   await tab.press("#answer", "yes");
   await tab.ends("thanks");
   assert.deepEqual((await tab.visibleMessages()).slice(-2), [["tool", '["red","yes"]'], ["ai", "thanks"]]);
@@ -146,7 +57,7 @@ test("the stop button cancels the run, and the thread accepts another message", 
   await tab.begun();
   await tab.press("#stop");
   await tab.page.locator('main[data-loading="false"]').waitFor();
-  assert.equal(await ended(threadOf(tab)), "interrupted");
+  assert.equal(await ended(tab.thread()), "interrupted");
   await tab.send("then say on we go");
   await tab.ends("on we go");
 });
@@ -155,7 +66,7 @@ test("a failed run shows its error", async () => {
   const tab = await open();
   await tab.send("[[error 500]]");
   await tab.page.locator("main[data-error]").waitFor();
-  assert.equal(await ended(threadOf(tab)), "error");
+  assert.equal(await ended(tab.thread()), "error");
 });
 
 test("a page that is reloaded during a run shows the whole answer", async () => {
@@ -166,20 +77,20 @@ test("a page that is reloaded during a run shows the whole answer", async () => 
   await tab.page.reload();
   await tab.begun();
   await tab.page.reload();
-  await releaseInSteps(answer, 20, [tab]);
+  await answer.releaseInSteps(20, [tab]);
   await tab.ends(counted(80));
   assert.deepEqual(await tab.visibleMessages(), [["human", answer.words], ["ai", counted(80)]]);
   assertPrefixes(await tab.drawn(), counted(80), 8);
-  assert.equal((await get(`/threads/${threadOf(tab)}/runs`)).length, 1);
+  assert.equal((await get(`/threads/${tab.thread()}/runs`)).length, 1);
 });
 
 test("the address of DeerFlow's web UI serves the same page", async () => {
-  const tab = await open(addressOf(`${gateway.origin}/api/langgraph`, { assistant: "lead_agent", deerflow: "" }));
+  const tab = await open(addressOf({ api: `${gateway.origin}/api/langgraph`, assistant: "lead_agent", deerflow: "" }));
   const answer = pausedAnswer(80, 20);
   await tab.send(answer.words);
   await tab.begun();
   await tab.page.reload();
-  await releaseInSteps(answer, 20, [tab]);
+  await answer.releaseInSteps(20, [tab]);
   await tab.ends(counted(80));
   assertPrefixes(await tab.drawn(), counted(80), 8);
   await tab.send("then say again");
@@ -188,12 +99,12 @@ test("the address of DeerFlow's web UI serves the same page", async () => {
 });
 
 test("a second tab shows the active run", async () => {
-  const first = await open(addressOf(gateway.origin, { shared: "" }));
+  const first = await open(addressOf({ shared: "" }));
   const answer = pausedAnswer(60, 20);
   await first.send(answer.words);
   await first.begun();
   const second = await open(first.page.url());
-  await releaseInSteps(answer, 20, [first, second]);
+  await answer.releaseInSteps(20, [first, second]);
   for (const tab of [first, second]) {
     await tab.ends(counted(60));
     assert.deepEqual(await tab.visibleMessages(), [["human", answer.words], ["ai", counted(60)]]);
@@ -204,13 +115,13 @@ test("a second tab shows the active run", async () => {
 test("a connection that breaks during a run is resumed", async () => {
   const cutter = await startCutter(gateway.port, [12, 9]);
   try {
-    const tab = await open(addressOf(cutter.origin));
+    const tab = await open(addressOf({ api: cutter.origin }));
     const answer = pausedAnswer(60, 5);
     await tab.send(answer.words);
     await tab.shows(counted(5));
     // Both cuts happen before that point.
     await answer.release(30);
-    await releaseInSteps(answer, 30, [tab]);
+    await answer.releaseInSteps(30, [tab]);
     await tab.ends(counted(60));
     assertPrefixes(await tab.drawn(), counted(60), 8);
     const [first, ...later] = cutter.streams().filter(({ method }) => method !== "OPTIONS");
@@ -239,7 +150,7 @@ test("an edited message starts a branch, and the first branch can be selected ag
 test("a page of an origin that is not allowed cannot read responses", async () => {
   const stranger = await startSite();
   try {
-    const page = await context.newPage();
+    const page = await chat.newPage();
     await page.goto(stranger.origin);
     const reads = (path) => page.evaluate((url) => fetch(url).then(() => true, () => false), gateway.origin + path);
     assert.deepEqual([await reads("/ok"), await reads("/openapi.json")], [false, false]);

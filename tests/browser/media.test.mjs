@@ -3,17 +3,15 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { chromium } from "playwright-core";
-
 import { start } from "../sdk/js/rig.mjs";
+import { startBrowser } from "./chat.mjs";
 
 const TIMEOUT = 30_000;
-const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 let gateway, browser;
 before(async () => {
   gateway = await start();
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGUMENTS });
+  browser = await startBrowser();
 });
 after(async () => {
   await browser?.close();
