@@ -43,7 +43,8 @@ export async function until(ask, what) {
 }
 
 /**
- * Starts model and gateway; `stop` ends both, `release` releases held answers with a word: to their end, or up to a piece.
+ * Starts model and gateway; `stop` ends both, `restart` kills the gateway and starts it again, `release` releases held answers with a word:
+ * to their end, or up to a piece.
  * @param config  returns the gateway's configuration for the model's address
  * @param env     additional environment variables of the gateway
  * @param listen  port of the gateway; 0 selects a free one
@@ -56,32 +57,42 @@ export async function start({ config = webUi, env = {}, listen = 0 } = {}) {
   await writeFile(path.join(home, "config.yaml"), config(baseUrl));
   await cp(FLOWS, path.join(home, "flows"), { recursive: true });
   const port = listen || (await freePort());
-  const gateway = spawn(path.join(BINARIES, "deerflow"), ["serve"], {
-    cwd: home,
-    stdio: ["ignore", "pipe", "pipe"],
-    env: {
-      ...process.env,
-      DEER_FLOW_PROJECT_ROOT: home,
-      DEER_FLOW_CONFIG_PATH: path.join(home, "config.yaml"),
-      DEER_FLOW_HOME: path.join(home, ".deer-flow"),
-      DEER_FLOW_AUTH_DISABLED: "1",
-      GATEWAY_HOST: "127.0.0.1",
-      GATEWAY_PORT: String(port),
-      NO_PROXY: "127.0.0.1",
-      ...env,
-    },
-  });
+  let gateway;
   let log = "";
-  for (const output of [gateway.stdout, gateway.stderr]) output.on("data", (text) => (log += text));
-  const healthy = async () => {
-    if (gateway.exitCode !== null) throw new Error(`the gateway ended:\n${log}`);
-    return fetch(`http://127.0.0.1:${port}/health`).then((answer) => answer.ok, () => false);
+  const serve = async () => {
+    gateway = spawn(path.join(BINARIES, "deerflow"), ["serve"], {
+      cwd: home,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        ...process.env,
+        DEER_FLOW_PROJECT_ROOT: home,
+        DEER_FLOW_CONFIG_PATH: path.join(home, "config.yaml"),
+        DEER_FLOW_HOME: path.join(home, ".deer-flow"),
+        DEER_FLOW_AUTH_DISABLED: "1",
+        GATEWAY_HOST: "127.0.0.1",
+        GATEWAY_PORT: String(port),
+        NO_PROXY: "127.0.0.1",
+        ...env,
+      },
+    });
+    for (const output of [gateway.stdout, gateway.stderr]) output.on("data", (text) => (log += text));
+    await until(() => {
+      if (gateway.exitCode !== null) throw new Error(`the gateway ended:\n${log}`);
+      return fetch(`http://127.0.0.1:${port}/health`).then((answer) => answer.ok, () => false);
+    }, "the gateway");
   };
-  await until(healthy, "the gateway");
+  const kill = async (child) => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  };
+  await serve();
+  const restart = async () => {
+    await kill(gateway);
+    await serve();
+  };
   const stop = async () => {
-    gateway.kill("SIGKILL");
-    model.kill("SIGKILL");
-    await Promise.all([once(gateway, "exit"), once(model, "exit")]);
+    await Promise.all([kill(gateway), kill(model)]);
     await rm(home, { recursive: true });
   };
   const release = async (word, to) => {
@@ -93,7 +104,7 @@ export async function start({ config = webUi, env = {}, listen = 0 } = {}) {
     const log = await (await fetch(new URL("/__log", baseUrl))).json();
     return log.filter(({ user }) => user.startsWith(beginning) && user.includes(word)).length;
   };
-  return { port, origin: `http://127.0.0.1:${port}`, release, calls, stop };
+  return { port, origin: `http://127.0.0.1:${port}`, release, calls, restart, stop };
 }
 
 async function freePort() {

@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 : "${DEERFLOW_BIN_DIR:?}"
-exec node --test "$@" web_ui.test.mjs flows.test.mjs protocol.test.mjs
+exec node --test "$@" web_ui.test.mjs flows.test.mjs protocol.test.mjs protocol_cuts.test.mjs
