@@ -27,6 +27,8 @@ export const startBrowser = () => chromium.launch({ executablePath: process.env.
 export const counted = (pieces) => Array.from({ length: pieces }, (_, n) => `tok${n} `).join("");
 export const call = (name, args) => `[[tool:${name} ${JSON.stringify(args)}]]`;
 
+const textOf = (content) => (typeof content === "string" ? content : content.map(({ text }) => text ?? "").join(""));
+
 /** Asserts that each rendered text is a prefix of the whole text, so no word was missing, repeated or in another place. */
 export function assertPrefixes(drawn, whole, least) {
   for (const text of drawn) assert.ok(whole.startsWith(text), `${JSON.stringify(text)} was rendered`);
@@ -127,6 +129,11 @@ function chatOf(site, gateway, browser) {
           await release();
         },
       };
+    },
+    /** Asserts that a page shows what the thread's state has. */
+    assertIsThread: async (tab) => {
+      const { values } = await get(`/threads/${tab.thread()}/state`);
+      assert.deepEqual(await tab.visibleMessages(), values.messages.map(({ type, content }) => [type, textOf(content)]));
     },
     /** Waits for the end of the thread's newest run and returns its status. */
     ended: async (thread) => {

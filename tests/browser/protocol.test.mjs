@@ -5,21 +5,14 @@ import { after, afterEach, before, beforeEach, describe, test } from "node:test"
 
 import { assertPrefixes, call, counted, startChat } from "./chat.mjs";
 
-let chat, open, addressOf, pausedAnswer, ended, get;
+let chat, open, addressOf, pausedAnswer, ended, get, assertIsThread;
 before(async () => {
   chat = await startChat();
-  ({ open, addressOf, pausedAnswer, ended, get } = chat);
+  ({ open, addressOf, pausedAnswer, ended, get, assertIsThread } = chat);
 });
 after(() => chat?.stop());
 beforeEach(() => chat.openWindow());
 afterEach(() => chat.closeWindow());
-
-/** Asserts that a page shows what the thread's state has. */
-async function assertIsThread(tab) {
-  const { values } = await get(`/threads/${tab.thread()}/state`);
-  const stored = values.messages.map(({ type, content }) => [type, typeof content === "string" ? content : content.map(({ text }) => text ?? "").join("")]);
-  assert.deepEqual(await tab.visibleMessages(), stored);
-}
 
 for (const transport of ["sse", "websocket"]) {
   describe(transport, () => {

@@ -6,4 +6,4 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 : "${DEERFLOW_BIN_DIR:?}"
-exec node --test "$@" hook.test.mjs protocol.test.mjs media.test.mjs
+exec node --test "$@" hook.test.mjs protocol.test.mjs protocol_breaks.test.mjs media.test.mjs
