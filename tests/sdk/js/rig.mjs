@@ -44,7 +44,7 @@ export async function until(ask, what) {
 
 /**
  * Starts model and gateway; `stop` ends both, `restart` kills the gateway and starts it again, `release` releases held answers with a word:
- * to their end, or up to a piece.
+ * to their end, or up to a piece. `modelUrl` is the model's address, for further gateways.
  * @param config  returns the gateway's configuration for the model's address
  * @param env     additional environment variables of the gateway
  * @param listen  port of the gateway; 0 selects a free one
@@ -104,7 +104,7 @@ export async function start({ config = webUi, env = {}, listen = 0 } = {}) {
     const log = await (await fetch(new URL("/__log", baseUrl))).json();
     return log.filter(({ user }) => user.startsWith(beginning) && user.includes(word)).length;
   };
-  return { port, origin: `http://127.0.0.1:${port}`, release, calls, restart, stop };
+  return { port, origin: `http://127.0.0.1:${port}`, modelUrl: baseUrl, release, calls, restart, stop };
 }
 
 async function freePort() {
