@@ -7,4 +7,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 source ../../servers.sh
 start_postgres
 start_redis
-node --test "$@" web_ui.test.mjs flows.test.mjs protocol.test.mjs protocol_cuts.test.mjs protocol_nodes.test.mjs
+node --test "$@" web_ui.test.mjs flows.test.mjs graph.test.mjs protocol.test.mjs protocol_cuts.test.mjs protocol_nodes.test.mjs
