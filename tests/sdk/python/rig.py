@@ -50,6 +50,11 @@ class ScriptedModel:
             scripts = [request["user"] for request in json.load(log)]
         return sum(word in script and script.startswith(beginning) for script in scripts)
 
+    def release(self, word: str, to: int | None = None):
+        """Continues a held answer to its end, or up to a number of pieces."""
+        query = f"word={word}" + (f"&to={to}" if to else "")
+        urllib.request.urlopen(f"{self.base_url.removesuffix('/v1')}/__release?{query}", timeout=TIMEOUT).close()
+
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
