@@ -17,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
-suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh deploy/run.sh
+suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh conformance/nodes.sh browser/run.sh openapi/run.sh deploy/run.sh
     postgres/run.sh redis/run.sh sandbox/run.sh cluster/run.sh mcp/run.sh
     chat_platforms/run.sh oidc/run.sh)
 node_at_least=20
@@ -45,7 +45,7 @@ prepare_node() {
         return 1
     fi
     local packages
-    for packages in sdk/js conformance/js/sdk-* browser oidc; do
+    for packages in sdk/js conformance/js/sdk-* conformance/v3/js browser oidc; do
         npm install --prefix "$packages" --no-audit --no-fund --no-package-lock --loglevel=error || return 1
     done
 }

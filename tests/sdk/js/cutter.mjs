@@ -78,10 +78,12 @@ async function forward(source, to, { kind, budget, slow, socket }) {
 
 /**
  * Passes everything on.
+ * @param port  port of the server, or a function that selects one for each request
  * @param cuts  the n-th event stream or socket is reset after `cuts[n]` events; 2.5 is in the middle of the third
  * @param slow  if set, all streams and sockets arrive in pieces of `sizes` bytes, `every` so many milliseconds
  */
 export async function startCutter(port, cuts, slow) {
+  const portOf = typeof port === "function" ? port : () => port;
   const left = [...cuts];
   const budgets = new Set();
   const requests = [];
@@ -95,7 +97,7 @@ export async function startCutter(port, cuts, slow) {
   const record = ({ method, url, headers }) => requests.push({ method, path: url.split("?")[0], cursor: headers["last-event-id"] });
   const server = http.createServer((request, response) => {
     record(request);
-    const forwarded = http.request({ port, host: "127.0.0.1", path: request.url, method: request.method, headers: request.headers });
+    const forwarded = http.request({ port: portOf(), host: "127.0.0.1", path: request.url, method: request.method, headers: request.headers });
     request.pipe(forwarded);
     forwarded.on("error", () => response.destroy());
     response.on("close", () => forwarded.destroy());
@@ -111,7 +113,7 @@ export async function startCutter(port, cuts, slow) {
     record(request);
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    const forwarded = http.request({ port, host: "127.0.0.1", path: request.url, headers: request.headers });
+    const forwarded = http.request({ port: portOf(), host: "127.0.0.1", path: request.url, headers: request.headers });
     forwarded.on("error", () => socket.destroy());
     forwarded.on("response", () => socket.destroy());
     forwarded.on("upgrade", (answer, connection, first) => {
