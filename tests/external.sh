@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests that need other software than Rust: the official LangGraph SDKs against a real gateway, the
-# conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, Postgres,
+# conformance suites of the platform's API and of its streaming protocol, the React hooks in a browser, requests made from the OpenAPI document, Postgres,
 # Redis, commands in a kernel sandbox, gateways that are killed, MCP servers from npm and PyPI, validators for the examples
 # of deploy/, the SDKs of chat platforms against their fakes, and sign-in through OIDC servers from npm and PyPI and through nginx.
 # Missing software is installed. If that fails, the run lists what is missing and fails: no test is skipped.
