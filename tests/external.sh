@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs the tests that need other software than Rust: the official LangGraph SDKs against a real gateway, the
-# conformance suites of the platform's API and of its streaming protocol, the React hooks in a browser, requests made from the OpenAPI document, Postgres,
-# Redis, commands in a kernel sandbox, gateways that are killed, MCP servers from npm and PyPI, validators for the examples
-# of deploy/, the SDKs of chat platforms against their fakes, and sign-in through OIDC servers from npm and PyPI and through nginx.
+# conformance suites of the platform's API and of its streaming protocol, the React hooks in a browser, requests made from
+# the OpenAPI document, Postgres, Redis, commands in a kernel sandbox, gateways that are killed, MCP servers from npm and
+# PyPI, validators for the examples of deploy/, the SDKs of chat platforms against their fakes, and sign-in through OIDC
+# servers from npm and PyPI and through nginx.
 # Missing software is installed. If that fails, the run lists what is missing and fails: no test is skipped.
 #
-# The suites are the `run.sh` files below. Their environment:
+# The suites are the scripts below. Their environment:
 #   DEERFLOW_BIN_DIR  folder with the freshly built binaries of the workspace (`deerflow` and the helpers of tests/bin)
 #   SDK_PYTHON        Python with the packages of tests/sdk/python/requirements.txt
 #   FUZZ_PYTHON       Python with the packages of tests/openapi/requirements.txt
