@@ -1,4 +1,5 @@
-//! `GET`: a file, or a member of a `.skill` archive, whole or as a range.
+//! `GET`: a file, or a member of a `.skill` archive, whole or as a range. Uploads of the caller are
+//! readable before their thread exists: the web UI shows them while it starts the first run.
 
 use std::fs::Metadata;
 use std::io;
@@ -11,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use harness::artifacts::{Artifact, ArtifactContent, FileKind, artifact_path};
 use harness::runtime::actor_context::effective_user_id;
+use harness::sandbox::Root;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 
@@ -44,7 +46,9 @@ pub(crate) async fn get(
     let thread = ids.thread()?;
     let download = query.flag("download")?.unwrap_or_default();
     let path = artifact_path(ids.text("path"))?;
-    require_thread(&state, &thread).await?;
+    if path.root() != Root::Uploads {
+        require_thread(&state, &thread).await?;
+    }
     let files = state
         .thread_services
         .files

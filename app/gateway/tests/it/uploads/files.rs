@@ -8,6 +8,7 @@ use harness::sandbox::{VirtualPath, WriteMode};
 use serde_json::{Value, json};
 
 use super::{BOUNDARY, form, names, upload};
+use crate::keys::User;
 use crate::support::Gateway;
 
 #[tokio::test]
@@ -53,16 +54,17 @@ async fn file_uploaded_before_its_thread_is_an_artifact() {
         (&json!(".txt"), true)
     );
 
+    let url = body["files"][0]["artifact_url"].as_str().expect("a url");
+    assert_eq!(gateway.get(url).await.text(), "first");
+    let other = User::new(&gateway, "bob").await;
+    let foreign = other.send("GET", url, Value::Null).await;
+    assert_eq!(foreign.code(), 404);
+    let output = url.replace("uploads", "outputs");
+    assert_eq!(gateway.get(&output).await.code(), 404);
     gateway
         .post("/api/threads", json!({ "thread_id": thread }))
         .await;
-    assert_eq!(
-        gateway
-            .get(body["files"][0]["artifact_url"].as_str().expect("a url"))
-            .await
-            .text(),
-        "first"
-    );
+    assert_eq!(gateway.get(url).await.text(), "first");
     let replaced = upload(&gateway, thread, &[("files", "a b.txt", b"second")]).await;
     assert_eq!(replaced.json()["files"][0]["size"], 6);
     assert_eq!(names(&gateway, thread).await, ["a b.txt", "l.bin"]);
