@@ -20,14 +20,14 @@ use crate::routes::{App, JsonResult};
 const ATTEMPTS: usize = 5;
 
 pub(crate) async fn patch(state: App, ids: Ids, body: Body<TaskPatch>) -> JsonResult {
-    let (body, mut issues) = body.parts();
+    let (body, issues) = body.parts();
+    issues.finish()?;
     if let Some(title) = &body.title {
-        check_length(&mut issues, "title", title, MAX_TITLE);
+        check_length("title", title, MAX_TITLE)?;
     }
     if let Some(prompt) = &body.prompt {
-        check_length(&mut issues, "prompt", prompt, MAX_PROMPT);
+        check_length("prompt", prompt, MAX_PROMPT)?;
     }
-    issues.finish()?;
     let least = state.schedules.min_once_delay;
     change(state, ids, |task, now| patched(task, &body, now, least)).await
 }

@@ -18,11 +18,10 @@ use crate::routes::{App, JsonResult};
 const MAX_TASKS: u64 = 200;
 
 pub(crate) async fn create(State(state): App, body: Body<TaskCreate>) -> JsonResult {
-    let (body, mut issues) = body.parts();
-    issues.check()?;
-    check_length(&mut issues, "title", &body.title, MAX_TITLE);
-    check_length(&mut issues, "prompt", &body.prompt, MAX_PROMPT);
+    let (body, issues) = body.parts();
     issues.finish()?;
+    check_length("title", &body.title, MAX_TITLE)?;
+    check_length("prompt", &body.prompt, MAX_PROMPT)?;
     let (context_mode, thread_id) =
         read_context(body.context_mode.as_deref(), body.thread_id.as_deref())?;
     let schedule = read_schedule(&body.schedule_type, &body.schedule_spec, &body.timezone)?;

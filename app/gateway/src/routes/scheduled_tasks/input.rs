@@ -2,30 +2,25 @@
 
 use deerflow_domain::scheduled_tasks::{ContextMode, TaskSchedule};
 use harness::ids::ThreadId;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::thread_not_found;
-use crate::error::{ApiError, Issue};
-use crate::extract::Issues;
+use crate::error::ApiError;
 
 /// Maximum length of a title, in characters.
 pub(super) const MAX_TITLE: usize = 200;
 /// Maximum length of a prompt, in characters.
 pub(super) const MAX_PROMPT: usize = 20_000;
 
-/// Adds an issue for a text that is empty or has more than `limit` characters.
-pub(super) fn check_length(issues: &mut Issues, key: &str, text: &str, limit: usize) {
-    let loc = || vec!["body".into(), key.into()];
-    let input = Value::from(text.chars().take(limit).collect::<String>());
-    if text.is_empty() {
-        let msg = "String should have at least 1 character";
-        let issue = Issue::new("string_too_short", loc(), msg, &input);
-        issues.push(issue.ctx(json!({ "min_length": 1 })));
-    } else if text.chars().count() > limit {
-        let msg = format!("String should have at most {limit} characters");
-        let issue = Issue::new("string_too_long", loc(), msg, &input);
-        issues.push(issue.ctx(json!({ "max_length": limit })));
+/// Refuses a text that is empty or has more than `limit` characters. The web UI shows only a
+/// `detail` that is a text.
+pub(super) fn check_length(key: &str, text: &str, limit: usize) -> Result<(), ApiError> {
+    if (1..=limit).contains(&text.chars().take(limit + 1).count()) {
+        return Ok(());
     }
+    Err(ApiError::Unprocessable(format!(
+        "{key} must have 1 to {limit} characters"
+    )))
 }
 
 /// Reads the context mode and the thread that it needs.
