@@ -77,3 +77,49 @@ export async function startNginx(port, api = UI_GATEWAY_PORT) {
   };
   return { origin: `http://localhost:${port}`, stop };
 }
+
+/** Opens a new chat and returns its composer. */
+export async function newChat(page, at = "/workspace/chats/new") {
+  await page.goto(at);
+  const composer = page.locator("textarea").first();
+  await composer.waitFor();
+  return composer;
+}
+
+export async function say(page, text) {
+  await page.getByRole("textbox").first().fill(text);
+  await page.keyboard.press("Enter");
+}
+
+/** Returns the answers with a text. */
+export const turn = (page, text) => page.locator("[data-assistant-turn]").filter({ hasText: text });
+
+/** Does something that starts a run and waits until the UI has read the state after it, when it accepts the next message. */
+export async function settled(page, act) {
+  const read = page.waitForResponse((response) => response.url().endsWith("/history"));
+  await act();
+  await read;
+}
+
+/** Sends a message and waits for the answer and the state after its run. */
+export const converse = (page, text, answer) =>
+  settled(page, async () => {
+    await say(page, text);
+    await turn(page, answer).last().waitFor();
+  });
+
+/** Waits for a notice with a text. */
+export const notice = (page, text) => page.locator("[data-sonner-toast]").filter({ hasText: text }).first().waitFor();
+
+/** Creates an account and signs it in. */
+export async function register(page, origin, route, email, password) {
+  const answer = await page.request.post(`/api/v1/auth/${route}`, { data: { email, password }, headers: { origin } });
+  if (answer.status() !== 201) throw new Error(await answer.text());
+}
+
+/** Records the requests that fail. */
+export function failuresOf(page) {
+  const failures = [];
+  page.on("response", (answer) => answer.status() >= 400 && failures.push(`${answer.status()} ${answer.request().method()} ${new URL(answer.url()).pathname}`));
+  return failures;
+}

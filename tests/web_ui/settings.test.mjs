@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 
-import { startGateway, startNginx, startUi } from "./rig.mjs";
+import { register, startGateway, startNginx, startUi } from "./rig.mjs";
 
 const PASSWORD = "correct horse 17 battery";
 const OTHER_PASSWORD = "staple 18 wrong battery";
@@ -25,21 +25,15 @@ agents_api: {enabled: true}
   ui = await startUi({ DEER_FLOW_AUTH_DISABLED: "0" });
   nginx = await startNginx(PORT);
   admin = await ui.open(nginx.origin);
-  await register(admin, "initialize", "ann@example.com");
+  await register(admin, nginx.origin, "initialize", "ann@example.com", PASSWORD);
   person = await ui.open(nginx.origin);
-  await register(person, "register", "bob@example.com");
+  await register(person, nginx.origin, "register", "bob@example.com", PASSWORD);
 });
 after(async () => {
   await nginx?.stop();
   await ui?.stop();
   await gateway?.stop();
 });
-
-/** Creates an account and signs it in. */
-async function register(page, route, email) {
-  const answer = await page.request.post(`/api/v1/auth/${route}`, { data: { email, password: PASSWORD }, headers: { origin: nginx.origin } });
-  assert.equal(answer.status(), 201, await answer.text());
-}
 
 /** Opens a page of the settings. */
 async function settings(page, section) {

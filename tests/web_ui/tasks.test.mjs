@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { startGateway, startUi, until } from "./rig.mjs";
+import { notice, startGateway, startUi, until } from "./rig.mjs";
 
 let gateway, ui;
 before(async () => {
@@ -51,6 +51,11 @@ test("a task is created, triggered, paused, resumed and deleted", async () => {
   await page.getByText("summarized", { exact: true }).first().waitFor();
 
   await page.goto("/workspace/scheduled-tasks");
+  await detail.getByRole("button", { name: "Edit", exact: true }).click();
+  await detail.getByPlaceholder("Edit title").fill("");
+  await detail.getByRole("button", { name: "Save edit" }).click();
+  await notice(page, "title must have 1 to 200 characters");
+  await detail.getByRole("button", { name: "Cancel edit" }).click();
   await detail.getByRole("button", { name: "Pause" }).click();
   await page.getByTestId(`scheduled-task-item-${task.id}`).getByText(/paused/i).waitFor();
   await detail.getByRole("button", { name: "Resume" }).click();

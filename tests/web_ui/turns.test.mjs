@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { startGateway, startUi } from "./rig.mjs";
+import { converse, failuresOf, say, startGateway, startUi, turn } from "./rig.mjs";
 
 const REPORT = "/mnt/user-data/outputs/report.md";
 
@@ -16,21 +16,6 @@ after(async () => {
   await ui?.stop();
   await gateway?.stop();
 });
-
-async function say(page, text) {
-  await page.getByRole("textbox").first().fill(text);
-  await page.keyboard.press("Enter");
-}
-
-/** Sends a message and waits until the UI has read the state after its run, when it accepts the next one. */
-async function converse(page, text, answer) {
-  const settled = page.waitForResponse((response) => response.url().endsWith("/history"));
-  await say(page, text);
-  await turn(page, answer).waitFor();
-  await settled;
-}
-
-const turn = (page, text) => page.locator("[data-assistant-turn]").filter({ hasText: text });
 
 test("the files that a run changed appear with their diff, also after a reload", async () => {
   const page = await ui.open();
@@ -60,8 +45,7 @@ test("a question is shown once although the model answers at once", async () => 
 
 test("a branch has the turns up to its message, and continues", async () => {
   const page = await ui.open();
-  const failures = [];
-  page.on("response", (response) => response.status() >= 400 && failures.push(`${response.status()} ${response.url()}`));
+  const failures = failuresOf(page);
   await page.goto("/workspace/chats/new");
   await converse(page, "then say alpha", "alpha");
   await converse(page, "then say beta", "beta");
