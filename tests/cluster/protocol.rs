@@ -51,7 +51,8 @@ async fn protocol_readers_miss_and_repeat_nothing_while_nodes_die() {
                 Some(read) => threads += read.expect("no panic"),
                 None => break,
             },
-            () = tokio::time::sleep(random.millis(500, 3_000)) => {
+            // A run whose node dies three times fails, so most runs must end between two kills.
+            () = tokio::time::sleep(random.millis(2_000, 6_000)) => {
                 let away = random.millis(0, 3_000);
                 cluster.cut(random.below(3), away).await;
                 kills += 1;
