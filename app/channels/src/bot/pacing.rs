@@ -160,6 +160,24 @@ impl Pacing {
         })
     }
 
+    /// Permits the preparation of a message, which counts for the account and not for its chat, or
+    /// returns the time at which to ask again.
+    pub(crate) fn take_preparation(&self, now: Instant) -> Result<Permit, Instant> {
+        let mut budget = self.budget.lock();
+        budget.account.expire(now, SECOND);
+        let max = self.rates.account_per_second.max(1) as usize;
+        let permitted = budget.account.permitted(max, now, SECOND);
+        let permitted = permitted.max(budget.closed_until.unwrap_or(now));
+        if permitted > now {
+            return Err(permitted);
+        }
+        budget.account.active += 1;
+        Ok(Permit {
+            budget: Some(self.budget.clone()),
+            chat: None,
+        })
+    }
+
     /// Permits a sign in a chat. Returns `None` if it has to be omitted: the platform has refused
     /// calls, or half of the account's rate is in use. The other half is reserved for texts, so that
     /// signs do not delay them.

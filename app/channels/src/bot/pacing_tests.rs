@@ -126,3 +126,15 @@ async fn closed_chat_permits_nothing_and_others_continue() {
     advance(Duration::from_secs(33)).await;
     let _permit = take(&pacing, "a", Purpose::Final).unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn preparations_count_for_the_account_and_not_for_the_chat() {
+    let pacing = pacing();
+    let prepare = || pacing.take_preparation(Instant::now());
+    let prepared: Vec<Permit> = (0..4).map(|_| prepare().unwrap()).collect();
+    drop(take(&pacing, "a", Purpose::Live).unwrap());
+    assert!(prepare().is_err());
+    drop(prepared);
+    advance(SECOND).await;
+    assert!(prepare().is_ok());
+}

@@ -190,6 +190,10 @@ impl Platform for FeishuPlatform {
         send(&self.api, &self.kit, message, file, delivery).await
     }
 
+    fn prepares_live(&self) -> bool {
+        !self.kit.is_missing()
+    }
+
     async fn prepare_live(&self, reply: &mut LiveReply) -> Result<(), PlatformError> {
         prepare(&self.api, &self.kit, reply).await
     }

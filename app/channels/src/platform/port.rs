@@ -84,6 +84,12 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// Reports whether [`prepare_live`](Self::prepare_live) calls the platform: the call counts
+    /// against the rate of the account.
+    fn prepares_live(&self) -> bool {
+        false
+    }
+
     /// Creates what the live message needs before people see it, and changes `reply.state`, which is
     /// stored before the first [`update_live`](Self::update_live).
     async fn prepare_live(&self, _reply: &mut LiveReply) -> Result<(), PlatformError> {

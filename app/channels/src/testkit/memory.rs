@@ -336,6 +336,10 @@ impl Platform for MemoryPlatform {
         self.has_keys
     }
 
+    fn prepares_live(&self) -> bool {
+        self.prepares
+    }
+
     async fn prepare_live(&self, reply: &mut LiveReply) -> Result<(), PlatformError> {
         if self.prepares {
             let mut inner = self.inner.lock();

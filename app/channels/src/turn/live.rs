@@ -142,8 +142,7 @@ impl LiveView {
         }
         let (chat, is_group) = (&reply.target.chat.id, !reply.target.is_direct());
         if !self.is_prepared && !self.bot.pacing.is_closed(chat, now) {
-            self.is_prepared = true;
-            return self.call(None);
+            return self.prepare(now);
         }
         let permit = match self.bot.pacing.take(chat, is_group, Purpose::Live, now) {
             Ok(permit) => permit,
@@ -159,12 +158,24 @@ impl LiveView {
         };
         (self.next_at, self.shown_at) = (now + interval, now);
         self.shown.clone_from(&self.text);
-        self.call(Some((self.text.clone(), permit)));
+        self.call(Some(self.text.clone()), Some(permit));
+    }
+
+    fn prepare(&mut self, now: Instant) {
+        let counts = self.bot.platform.prepares_live();
+        let permit = counts.then(|| self.bot.pacing.take_preparation(now));
+        match permit.transpose() {
+            Ok(permit) => {
+                self.is_prepared = true;
+                self.call(None, permit);
+            }
+            Err(at) => self.next_at = at,
+        }
     }
 
     /// Starts an update with a text, or the preparation of the live message. The first update
     /// follows when the state of the preparation is stored.
-    fn call(&mut self, text: Option<(String, Permit)>) {
+    fn call(&mut self, text: Option<String>, permit: Option<Permit>) {
         let Some(mut reply) = self.reply.take() else {
             return;
         };
@@ -176,9 +187,10 @@ impl LiveView {
                 return (reply, Updated::Postponed);
             }
             let result = match &text {
-                Some((text, _permit)) => bot.platform.update_live(&mut reply, text).await,
+                Some(text) => bot.platform.update_live(&mut reply, text).await,
                 None => bot.platform.prepare_live(&mut reply).await,
             };
+            drop(permit);
             let updated = match result {
                 Ok(()) if text.is_some() => Updated::Shown,
                 Ok(()) => Updated::Prepared,
