@@ -182,6 +182,8 @@ impl LiveView {
         reply.may_exist = self.is_lost;
         let (bot, is_first) = (self.bot.clone(), self.is_first);
         let call = async move {
+            // Until a refusal has closed the lane, no other call of the chat is permitted.
+            let _permit = permit;
             let is_early = is_first && has_earlier(&bot, &reply).await;
             if is_early || !bot.is_serving() {
                 return (reply, Updated::Postponed);
@@ -190,7 +192,6 @@ impl LiveView {
                 Some(text) => bot.platform.update_live(&mut reply, text).await,
                 None => bot.platform.prepare_live(&mut reply).await,
             };
-            drop(permit);
             let updated = match result {
                 Ok(()) if text.is_some() => Updated::Shown,
                 Ok(()) => Updated::Prepared,
