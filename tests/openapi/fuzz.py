@@ -86,7 +86,8 @@ def main() -> int:
             failed |= fuzz(gateway.url, document, create_objects(gateway.url), Path(home), sys.argv[1:])
             print(f"{document}: {time.monotonic() - since:.0f} s")
         alive = ask(gateway.url, "GET", "/ok?check_db=true")
-        if failed or alive != {"ok": True}:
+        if failed or alive.get("ok") is not True:
+            print(f"/ok?check_db=true: {alive}")
             lines = gateway.log.read_text(errors="replace").splitlines()
             print("\n".join(line for line in lines if "ERROR" in line or "panic" in line)[-8_000:])
             return 1
