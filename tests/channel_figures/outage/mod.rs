@@ -79,10 +79,25 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 impl Scene {
     /// Writes a message; `false` if the platform cannot deliver it, and it has no answer then.
-    fn say(&mut self, platform: PlatformName, conversation: usize, before: &str) -> bool {
+    fn say(&mut self, platform: PlatformName, conversation: usize) -> bool {
+        self.ask(platform, conversation, "then say ")
+    }
+
+    /// Writes a message whose answer is in progress for 14 seconds.
+    fn say_slowly(&mut self, platform: PlatformName, conversation: usize) -> bool {
+        // Each piece has a character at least, so a shorter text would end earlier.
+        let words = "slow ".repeat(25);
+        self.ask(
+            platform,
+            conversation,
+            &format!("[[slow 150x100ms]] then say {words}"),
+        )
+    }
+
+    fn ask(&mut self, platform: PlatformName, conversation: usize, before: &str) -> bool {
         self.last += 1;
         let number = self.last;
-        let text = format!("{before}then say {}", end_of(number));
+        let text = format!("{before}{}", end_of(number));
         let is_said = self.platforms.say(platform, conversation, &text);
         if is_said {
             self.sent.push(Sent {
@@ -104,14 +119,14 @@ impl Scene {
         self.sent.clear();
         for name in self.names.clone() {
             // An answer is in progress when the outage begins.
-            self.say(name, 1, "[[slow 60x100ms]] ");
+            self.say_slowly(name, 1);
         }
         tokio::time::sleep(Duration::from_secs(2)).await;
         self.proxy.set(network);
         for step in 0..DURING {
             tokio::time::sleep(time / (DURING + 1)).await;
             for name in self.names.clone() {
-                self.say(name, 10 + step as usize, "");
+                self.say(name, 10 + step as usize);
             }
         }
         tokio::time::sleep(time / (DURING + 1)).await;
@@ -136,7 +151,7 @@ impl Scene {
             if after >= PROBE * probed {
                 probed += 1;
                 for (name, probes) in &mut open {
-                    if self.say(*name, PROBES, "") {
+                    if self.say(*name, PROBES) {
                         probes.extend(self.sent.last());
                     }
                 }
@@ -190,9 +205,11 @@ impl Scene {
     async fn expired(&mut self) -> anyhow::Result<()> {
         self.sent.clear();
         for name in self.names.clone() {
-            self.say(name, EXPIRING, "[[slow 150x100ms]] ");
+            self.say_slowly(name, EXPIRING);
         }
         tokio::time::sleep(Duration::from_secs(6)).await;
+        let complete = self.sent.iter().find(|sent| self.answers(**sent) > 0);
+        anyhow::ensure!(complete.is_none(), "complete too early: {complete:?}");
         self.platforms.slack.expire_streams(Duration::ZERO);
         self.platforms.feishu.end_streaming();
         self.platforms.dingtalk.controls().expire_cards();

@@ -77,9 +77,9 @@ impl DingTalkControls {
         self.0.tokens.lock().clear();
     }
 
-    /// Removes all cards.
+    /// Removes the cards in progress.
     pub fn expire_cards(&self) {
-        self.0.cards.lock().clear();
+        self.0.cards.lock().retain(|_, card| card.is_final);
     }
 
     /// Returns the number of open connections.
