@@ -68,6 +68,16 @@ struct Budget {
     chats: HashMap<String, Chat>,
 }
 
+impl Budget {
+    /// Returns the time from which the account permits a call.
+    fn account_permitted(&mut self, rates: &Rates, now: Instant) -> Instant {
+        self.account.expire(now, SECOND);
+        let max = rates.account_per_second.max(1) as usize;
+        let permitted = self.account.permitted(max, now, SECOND);
+        permitted.max(self.closed_until.unwrap_or(now))
+    }
+}
+
 #[derive(Debug, Default)]
 struct Chat {
     calls: Calls,
@@ -125,10 +135,7 @@ impl Pacing {
     ) -> Result<Permit, Instant> {
         let mut budget = self.budget.lock();
         let budget = &mut *budget;
-        budget.account.expire(now, SECOND);
-        let max_account = self.rates.account_per_second.max(1) as usize;
-        let mut permitted = budget.account.permitted(max_account, now, SECOND);
-        permitted = permitted.max(budget.closed_until.unwrap_or(now));
+        let mut permitted = budget.account_permitted(&self.rates, now);
         if budget.chats.len() > MAX_CHATS {
             budget.chats.retain(|_, chat| chat.is_used(now));
         }
@@ -164,10 +171,7 @@ impl Pacing {
     /// returns the time at which to ask again.
     pub(crate) fn take_preparation(&self, now: Instant) -> Result<Permit, Instant> {
         let mut budget = self.budget.lock();
-        budget.account.expire(now, SECOND);
-        let max = self.rates.account_per_second.max(1) as usize;
-        let permitted = budget.account.permitted(max, now, SECOND);
-        let permitted = permitted.max(budget.closed_until.unwrap_or(now));
+        let permitted = budget.account_permitted(&self.rates, now);
         if permitted > now {
             return Err(permitted);
         }
