@@ -168,10 +168,12 @@ async fn measure_on(
     }
     if let Some(binary) = binary_for(Chapter::SignIn) {
         eprintln!("  sign-in");
-        let subject =
-            Subject::launch_with_sign_in(binary, folder, parts.provider.address()).await?;
-        let measured = sign_in::measure(subject.address(), subject.pid()?).await;
-        section.sign_in = Some(finished(subject, measured).await?);
+        let provider = parts.provider.address();
+        let open = Subject::launch_with_sign_in(binary, folder, provider).await?;
+        let closed = Subject::launch_with_sign_in(binary, folder, provider).await?;
+        let measured = sign_in::measure(&open, &closed).await;
+        section.sign_in = Some(finished(closed, measured).await?);
+        open.stop().await?;
     }
     if let Some(binary) = binary_for(Chapter::Protocol) {
         eprintln!("  protocol");

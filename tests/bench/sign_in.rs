@@ -1,7 +1,6 @@
 //! Costs of sign-in: for each request, `/me`, runs, and streams while many people sign in.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -15,10 +14,14 @@ use tokio::time::Instant;
 
 use super::frames::FrameCounter;
 use super::provider;
+use super::subject::Subject;
 
-/// Number of measured requests per kind, and of measured runs.
-const REQUESTS: usize = 2_000;
-const RUNS: usize = 300;
+/// Number of measurements of each kind, in turn without accounts and with a session, so that both
+/// have the same load of the machine and databases of the same size.
+const ROUNDS: usize = 10;
+/// Number of requests, and of runs, per measurement.
+const REQUESTS: usize = 200;
+const RUNS: usize = 50;
 /// Number of concurrent logins, and of streams that they may delay.
 const LOGINS: usize = 64;
 const STREAMS: usize = 200;
@@ -52,6 +55,30 @@ pub(super) struct SignInFigures {
 struct RunCost {
     time: Spread,
     cpu: Duration,
+}
+
+/// Times of runs, and their CPU time in the gateway.
+#[derive(Debug, Default)]
+struct Runs {
+    times: Vec<Duration>,
+    cpu: Duration,
+}
+
+impl Runs {
+    fn add(&mut self, more: Self) {
+        self.times.extend(more.times);
+        self.cpu += more.cpu;
+    }
+}
+
+impl RunCost {
+    fn of(runs: Runs) -> Self {
+        let count = u32::try_from(runs.times.len()).unwrap_or(u32::MAX).max(1);
+        Self {
+            cpu: runs.cpu / count,
+            time: Spread::of(runs.times),
+        }
+    }
 }
 
 impl fmt::Display for SignInFigures {
@@ -92,26 +119,41 @@ impl fmt::Display for SignInFigures {
     }
 }
 
-/// Measures a gateway without accounts, and creates one.
-pub(super) async fn measure(address: SocketAddr, pid: u32) -> anyhow::Result<SignInFigures> {
-    let mut gateway = Gateway {
-        base_url: format!("http://{address}"),
-        client: reqwest::Client::builder().no_proxy().build()?,
-        session: None,
-    };
-    let open = gateway.times("/api/features").await?;
-    let open_run = gateway.runs(pid).await?;
-    gateway.initialize().await?;
-    let signed_in = gateway.times("/api/features").await?;
-    let me = gateway.times("/api/v1/auth/me").await?;
-    let signed_in_run = gateway.runs(pid).await?;
-    let alone = gateway.streams().await?;
-    let (gaps, logins) = tokio::join!(gateway.streams(), gateway.logins());
+/// Measures two gateways without accounts, and creates one in the second.
+pub(super) async fn measure(open: &Subject, closed: &Subject) -> anyhow::Result<SignInFigures> {
+    let (open_pid, closed_pid) = (open.pid()?, closed.pid()?);
+    let (open, mut signed_in) = (Gateway::new(open)?, Gateway::new(closed)?);
+    signed_in.initialize().await?;
+    let (mut requests, mut runs) = <([Vec<Duration>; 2], [Runs; 2])>::default();
+    let mut me = Vec::new();
+    // The first round pays for what is allocated once.
+    for round in 0..=ROUNDS {
+        let measured = [
+            (
+                open.times("/api/features").await?,
+                open.runs(open_pid).await?,
+            ),
+            (
+                signed_in.times("/api/features").await?,
+                signed_in.runs(closed_pid).await?,
+            ),
+        ];
+        let own = signed_in.times("/api/v1/auth/me").await?;
+        if round > 0 {
+            for (side, (times, cost)) in measured.into_iter().enumerate() {
+                requests[side].extend(times);
+                runs[side].add(cost);
+            }
+            me.extend(own);
+        }
+    }
+    let alone = signed_in.streams().await?;
+    let (gaps, logins) = tokio::join!(signed_in.streams(), signed_in.logins());
     let (logins, while_full) = logins?;
     Ok(SignInFigures {
-        request: [open, signed_in],
-        me,
-        run: [open_run, signed_in_run],
+        request: requests.map(Spread::of),
+        me: Spread::of(me),
+        run: runs.map(RunCost::of),
         gap: [alone, gaps?],
         logins,
         while_full,
@@ -133,6 +175,14 @@ struct Session {
 }
 
 impl Gateway {
+    fn new(subject: &Subject) -> anyhow::Result<Self> {
+        Ok(Self {
+            base_url: format!("http://{}", subject.address()),
+            client: reqwest::Client::builder().no_proxy().build()?,
+            session: None,
+        })
+    }
+
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         // Without `Origin`: streams of pages begin with a pause, which would hide the costs.
         let request = self
@@ -159,15 +209,12 @@ impl Gateway {
     }
 
     /// Measures sequential requests.
-    async fn times(&self, path: &str) -> anyhow::Result<Spread> {
-        for _ in 0..REQUESTS / 10 {
-            self.get(path).await?;
-        }
+    async fn times(&self, path: &str) -> anyhow::Result<Vec<Duration>> {
         let mut times = Vec::with_capacity(REQUESTS);
         for _ in 0..REQUESTS {
             times.push(self.get(path).await?);
         }
-        Ok(Spread::of(times))
+        Ok(times)
     }
 
     /// Creates the first administrator and acts as them from now on.
@@ -218,10 +265,7 @@ impl Gateway {
     }
 
     /// Measures sequential runs of one token, each with its thread.
-    async fn runs(&self, pid: u32) -> anyhow::Result<RunCost> {
-        for _ in 0..RUNS / 10 {
-            self.stream(1, Duration::ZERO).await?;
-        }
+    async fn runs(&self, pid: u32) -> anyhow::Result<Runs> {
         let before = process::cpu_time(pid)?;
         let mut times = Vec::with_capacity(RUNS);
         for _ in 0..RUNS {
@@ -230,10 +274,7 @@ impl Gateway {
             times.push(started.elapsed());
         }
         let cpu = process::cpu_time(pid)?.saturating_sub(before);
-        Ok(RunCost {
-            time: Spread::of(times),
-            cpu: cpu / u32::try_from(RUNS)?,
-        })
+        Ok(Runs { times, cpu })
     }
 
     /// Measures the intervals between the tokens of concurrent streams.
