@@ -1,7 +1,9 @@
 //! Run whose frames are being converted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use harness::ids::RunId;
 use harness::runtime::runs::RunRecord;
 use tokio::time::Instant;
 
@@ -18,6 +20,8 @@ const MIN_LIFE: Duration = Duration::from_millis(200);
 /// Run whose frames are converted.
 pub(super) struct CurrentRun {
     pub(super) record: RunRecord,
+    /// Id of the run, which its events share.
+    id: Arc<RunId>,
     pub(super) numbers: RunNumbers,
     pub(super) converter: RunConverter,
     /// `true` after the event that the run started. A later attempt does not repeat it.
@@ -36,6 +40,7 @@ impl CurrentRun {
         };
         Self {
             converter: RunConverter::new(&record.assistant),
+            id: Arc::new(record.run_id.clone()),
             record,
             numbers,
             is_announced: false,
@@ -63,6 +68,6 @@ impl CurrentRun {
                 numbered.push((draft, identity));
             }
         }
-        log.append(&self.record.run_id, self.record.created_at, numbered);
+        log.append(&self.id, self.record.created_at, numbered);
     }
 }

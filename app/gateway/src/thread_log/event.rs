@@ -107,6 +107,16 @@ impl Draft {
     }
 }
 
+/// Usual size of an event without its data, in bytes.
+const HEAD_CAPACITY: usize = 192;
+
+/// Appends the JSON of a text, a number or a list of texts. These can always be serialized.
+fn append(json: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    if let Err(error) = serde_json::to_writer(json, value) {
+        tracing::error!(%error, "cannot serialize the head of an event");
+    }
+}
+
 /// Position of an event, and what identifies it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Identity {
@@ -135,32 +145,21 @@ pub(crate) struct LogEvent {
 
 impl LogEvent {
     pub(super) fn new(draft: Draft, identity: &Identity) -> Self {
-        #[derive(Serialize)]
-        struct Head<'a> {
-            r#type: &'static str,
-            event_id: &'a str,
-            seq: u64,
-            method: &'static str,
-        }
-        let head = to_bytes(&Head {
-            r#type: "event",
-            event_id: &identity.event_id,
-            seq: identity.seq,
-            method: draft.channel.method(),
-        });
-        let namespace = to_bytes(&draft.namespace);
+        let mut json = Vec::with_capacity(HEAD_CAPACITY + draft.data.len());
+        json.extend_from_slice(br#"{"type":"event","event_id":"#);
+        append(&mut json, &identity.event_id);
+        json.extend_from_slice(br#","seq":"#);
+        append(&mut json, &identity.seq);
+        json.extend_from_slice(br#","method":"#);
+        append(&mut json, draft.channel.method());
+        json.extend_from_slice(br#","params":{"namespace":"#);
+        append(&mut json, &draft.namespace);
+        json.extend_from_slice(br#","timestamp":"#);
+        append(&mut json, &identity.timestamp);
+        json.extend_from_slice(br#","data":"#);
         // The data is inserted as it is: a state can be large.
-        let json = [
-            &head[..head.len() - 1],
-            b",\"params\":{\"namespace\":",
-            &namespace,
-            b",\"timestamp\":",
-            identity.timestamp.to_string().as_bytes(),
-            b",\"data\":",
-            &draft.data,
-            b"}}",
-        ]
-        .concat();
+        json.extend_from_slice(&draft.data);
+        json.extend_from_slice(b"}}");
         Self {
             seq: identity.seq,
             channel: draft.channel,

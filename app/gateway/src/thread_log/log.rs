@@ -1,6 +1,7 @@
 //! Events that a log holds in memory, bounded by number and bytes.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use harness::ids::RunId;
@@ -9,6 +10,9 @@ use tokio::sync::watch;
 
 use super::event::{Draft, Identity, LogEvent};
 use super::tree::TreeNode;
+
+/// Number of events that are compared before a binary search.
+const NEWEST: usize = 16;
 
 /// Limits of the events that the log of one thread holds in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +62,21 @@ struct LogState {
 
 #[derive(Debug)]
 struct HeldEvent {
-    run: RunId,
+    run: Arc<RunId>,
     event: LogEvent,
+}
+
+impl LogState {
+    /// Returns the index of the first event after a position. Most readers have read all events but
+    /// the newest.
+    fn index_after(&self, position: u64) -> usize {
+        let is_read = |held: &HeldEvent| held.event.seq <= position;
+        let newest = self.events.iter().rev().take(NEWEST);
+        match newest.enumerate().find(|(_, held)| is_read(held)) {
+            Some((unread, _)) => self.events.len() - unread,
+            None => self.events.partition_point(is_read),
+        }
+    }
 }
 
 /// Events from a position on.
@@ -95,7 +112,7 @@ impl ThreadLog {
     /// Adds events of a run that was created at `created_at`.
     pub(super) fn append(
         &self,
-        run: &RunId,
+        run: &Arc<RunId>,
         created_at: DateTime<Utc>,
         drafts: Vec<(Draft, Identity)>,
     ) {
@@ -129,7 +146,7 @@ impl ThreadLog {
         let mut state = self.state.lock();
         let mut removed = 0;
         state.events.retain(|held| {
-            let is_removed = held.run == *run;
+            let is_removed = *held.run == *run;
             removed += if is_removed { held.event.json.len() } else { 0 };
             !is_removed
         });
@@ -164,9 +181,7 @@ impl ThreadLog {
     /// Returns the events after a position, up to `max_bytes`, but at least one.
     pub(super) fn after(&self, position: u64, max_bytes: usize) -> Page {
         let state = self.state.lock();
-        let from = state
-            .events
-            .partition_point(|held| held.event.seq <= position);
+        let from = state.index_after(position);
         let (mut events, mut bytes, mut has_more) = (Vec::new(), 0, false);
         for held in state.events.range(from..) {
             has_more = bytes >= max_bytes;

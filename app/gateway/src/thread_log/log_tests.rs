@@ -1,16 +1,18 @@
 //! Limits of a log, and what its readers get.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use harness::clock::{Clock, SystemClock};
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::*;
 use crate::thread_log::event::{Channel, StatusChange};
 use crate::thread_log::reader::LogReader;
 
-fn run() -> RunId {
-    RunId::parse("r1").expect("an id")
+fn run() -> Arc<RunId> {
+    Arc::new(RunId::parse("r1").expect("an id"))
 }
 
 fn numbered(seq: u64, text: &str) -> (Draft, Identity) {
@@ -60,8 +62,32 @@ async fn end_of_the_log_is_seen_by_a_reader_that_read_after_it() {
     log.close();
     assert_eq!(read(&mut reader), [1, 2]);
     assert_eq!(read(&mut reader), [0; 0]);
-    let is_open = tokio::time::timeout(std::time::Duration::from_secs(5), reader.changed());
+    let is_open = tokio::time::timeout(Duration::from_secs(5), reader.changed());
     assert_eq!(is_open.await, Ok(false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_a_burst_are_read_together() {
+    let log = log(10, usize::MAX);
+    append(&log, 1..=1);
+    let mut reader = LogReader::new(log.clone(), 0);
+    let started = Instant::now();
+    assert!(reader.changed().await);
+    assert_eq!(read(&mut reader), [1]);
+    append(&log, 2..=2);
+    // An interrupted wait loses nothing.
+    let interrupted = tokio::time::timeout(Duration::from_millis(1), reader.changed());
+    interrupted.await.expect_err("the burst may go on");
+    append(&log, 3..=3);
+    assert!(reader.changed().await);
+    assert_eq!(read(&mut reader), [2, 3]);
+    assert_eq!(started.elapsed(), Duration::from_millis(2));
+    // The first event after a silence is not delayed.
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let since = Instant::now();
+    append(&log, 4..=4);
+    assert!(reader.changed().await);
+    assert_eq!(since.elapsed(), Duration::ZERO);
 }
 
 #[test]
@@ -113,10 +139,23 @@ fn page_is_limited_and_the_rest_follows() {
 }
 
 #[test]
+fn events_after_any_position_are_found() {
+    let log = log(100, usize::MAX);
+    assert!(log.after(0, usize::MAX).events.is_empty());
+    append(&log, 11..=60);
+    for position in [0, 10, 11, 30, 43, 44, 45, 59, 60, 99] {
+        let events = log.after(position, usize::MAX).events;
+        let seqs: Vec<u64> = events.iter().map(|event| event.seq).collect();
+        let expected: Vec<u64> = (11..=60).filter(|seq| *seq > position).collect();
+        assert_eq!(seqs, expected, "after {position}");
+    }
+}
+
+#[test]
 fn rolled_back_run_vanishes_from_replay() {
     let log = log(10, usize::MAX);
     append(&log, 1..=3);
-    let other = RunId::parse("r2").expect("an id");
+    let other = Arc::new(RunId::parse("r2").expect("an id"));
     log.append(&other, SystemClock.now(), vec![numbered(4, "x")]);
     log.remove_run(&run());
     assert_eq!(read(&mut LogReader::new(log.clone(), 0)), [4]);

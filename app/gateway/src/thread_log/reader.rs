@@ -4,10 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use super::event::LogEvent;
 use super::log::ThreadLog;
 use super::tree::TreeNode;
+
+/// Minimum time between two reads of new events. The events of a burst are sent together: a write
+/// to a connection costs more than all else that an event needs. The first event after a silence is
+/// not delayed.
+const BURST: Duration = Duration::from_millis(2);
 
 /// Reader of a log. It never delays the log: events that it does not read in time are dropped.
 #[derive(Debug)]
@@ -18,6 +24,8 @@ pub(crate) struct LogReader {
     position: u64,
     /// `true` after the first event. Before it, the reader begins at the oldest held event.
     has_begun: bool,
+    /// Earliest time of the next read.
+    next_read: Instant,
 }
 
 /// The log has dropped events that the reader did not read.
@@ -31,11 +39,15 @@ impl LogReader {
     /// Creates a reader of the events after `position`.
     pub(super) fn new(log: Arc<ThreadLog>, position: u64) -> Self {
         log.readers().send_modify(|readers| *readers += 1);
+        let mut changes = log.changes();
+        // The log may have events.
+        changes.mark_changed();
         Self {
-            changes: log.changes(),
+            changes,
             log,
             position,
             has_begun: false,
+            next_read: Instant::now(),
         }
     }
 
@@ -51,6 +63,9 @@ impl LogReader {
         if let Some(last) = page.events.last() {
             self.position = last.seq;
             self.has_begun = true;
+            if !page.has_more {
+                self.next_read = Instant::now() + BURST;
+            }
         }
         // The end of the log is a change that must not be missed.
         if page.has_more || self.log.held().is_closed {
@@ -59,8 +74,11 @@ impl LogReader {
         Ok(page.events)
     }
 
-    /// Waits until events may be read. Returns `false` if the log has ended.
+    /// Waits until events may be read. Returns `false` if the log has ended. It is cancel-safe.
     pub(crate) async fn changed(&mut self) -> bool {
+        if self.next_read > Instant::now() {
+            sleep_until(self.next_read).await;
+        }
         let is_open = self.changes.changed().await.is_ok();
         is_open && !self.log.held().is_closed
     }

@@ -76,6 +76,14 @@ impl EventBody {
                 self.beat_at = Instant::now() + Dialect::Platform.heartbeat();
                 return Some((Ok(chunk), Some(self)));
             }
+            let is_open = tokio::select! {
+                is_open = self.reader.changed() => is_open,
+                () = sleep_until(self.beat_at) => {
+                    self.frames.heartbeat();
+                    continue;
+                }
+                () = self.shutdown.cancelled() => false,
+            };
             let events = match self.reader.read(CHUNK_LIMIT) {
                 Ok(events) => events,
                 Err(lagging) => return Some((Err(io::Error::other(lagging)), None)),
@@ -84,18 +92,7 @@ impl EventBody {
                 let (data, id) = (event.json.clone().into(), event.seq.to_string());
                 self.frames.named(event.method(), &data, &id);
             }
-            if !events.is_empty() {
-                continue;
-            }
-            let is_open = tokio::select! {
-                is_open = self.reader.changed() => is_open,
-                () = sleep_until(self.beat_at) => {
-                    self.frames.heartbeat();
-                    true
-                }
-                () = self.shutdown.cancelled() => false,
-            };
-            if !is_open {
+            if !is_open && events.is_empty() {
                 let error = io::Error::other("the stream was interrupted; reconnect");
                 return Some((Err(error), None));
             }

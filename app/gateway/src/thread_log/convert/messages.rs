@@ -2,10 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use harness::runtime::stream_bridge::EventData;
+use serde::Serialize;
+use serde_json::{Error, Map, Value, json};
 
-use super::blocks::{Block, BlockKind, text_of};
+use super::blocks::{Block, BlockKind};
+use super::received::{Origin, Received, ToolCall, Usage};
 use crate::thread_log::event::{Channel, Draft, Namespace};
 
 /// Messages of a run.
@@ -26,132 +28,103 @@ struct OpenMessage {
     metadata: Map<String, Value>,
 }
 
-/// Token counts.
-#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
-struct Usage {
-    #[serde(default)]
-    input_tokens: u64,
-    #[serde(default)]
-    output_tokens: u64,
-    #[serde(default)]
-    total_tokens: u64,
-}
-
-/// A message or fragment, as far as it is read.
-#[derive(Debug, Deserialize)]
-struct Received {
-    #[serde(rename = "type")]
-    kind: String,
-    id: Option<String>,
-    #[serde(default)]
-    content: Value,
-    #[serde(default)]
-    additional_kwargs: Kwargs,
-    #[serde(default)]
-    response_metadata: Map<String, Value>,
-    #[serde(default)]
-    tool_calls: Vec<ToolCall>,
-    #[serde(default)]
-    tool_call_chunks: Vec<CallFragment>,
-    usage_metadata: Option<Usage>,
-    chunk_position: Option<String>,
-    tool_call_id: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Kwargs {
-    #[serde(default)]
-    reasoning_content: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ToolCall {
-    id: Option<String>,
-    name: String,
-    #[serde(default)]
-    args: Value,
-}
-
-#[derive(Debug, Deserialize)]
-struct CallFragment {
-    id: Option<String>,
-    name: Option<String>,
-    args: Option<String>,
-    index: Option<u64>,
-}
-
-/// Metadata of a frame, as far as it is read.
-#[derive(Debug, Deserialize)]
-struct Origin {
-    #[serde(default)]
-    langgraph_node: String,
-    model_name: Option<String>,
-    ls_provider: Option<String>,
-}
-
 impl Messages {
     /// Converts a `messages` frame: a message or fragment, and its metadata.
     pub(super) fn frame(
         &mut self,
-        data: &[u8],
+        frame: &EventData,
         namespace: &Namespace,
         events: &mut Vec<Draft>,
-    ) -> Result<(), serde_json::Error> {
-        let (received, origin): (Received, Origin) = serde_json::from_slice(data)?;
-        match received.kind.as_str() {
-            "AIMessageChunk" => self.fragment(&received, &origin, namespace, events),
-            "ai" => self.answer(&received, &origin, namespace, events),
-            "tool" => tool_result(&received, namespace, events),
-            _ => {}
+    ) -> Result<(), Error> {
+        let [head, tail] = frame.pieces();
+        match Received::read(head) {
+            Err(error) if error.is_eof() && !tail.is_empty() => {
+                // The frame was cut within the message.
+                let whole = frame.clone().into_bytes();
+                self.convert(&Received::read(&whole)?, frame, namespace, events)
+            }
+            received => self.convert(&received?, frame, namespace, events),
         }
-        Ok(())
+    }
+
+    fn convert(
+        &mut self,
+        received: &Received<'_>,
+        frame: &EventData,
+        namespace: &Namespace,
+        events: &mut Vec<Draft>,
+    ) -> Result<(), Error> {
+        match &*received.kind {
+            "AIMessageChunk" => self.fragment(received, frame, namespace, events),
+            "ai" => self.answer(received, frame, namespace, events),
+            "tool" => {
+                tool_result(received, namespace, events);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn fragment(
         &mut self,
-        received: &Received,
-        origin: &Origin,
+        received: &Received<'_>,
+        frame: &EventData,
         namespace: &Namespace,
         events: &mut Vec<Draft>,
-    ) {
-        let Some(id) = received.id.clone().filter(|id| !self.finished.contains(id)) else {
-            return;
+    ) -> Result<(), Error> {
+        let Some(id) = self.unfinished(received) else {
+            return Ok(());
         };
-        let message = self
-            .open
-            .entry(id.clone())
-            .or_insert_with(|| OpenMessage::start(&id, origin, namespace, events));
-        message.add(received, events);
-        if received.chunk_position.is_some()
-            && let Some(message) = self.open.remove(&id)
+        if let Some(message) = self.open.get_mut(id) {
+            message.add(received, events);
+        } else {
+            let origin = Origin::read(frame)?;
+            let mut message = OpenMessage::start(id, &origin, namespace, events);
+            message.add(received, events);
+            self.open.insert(id.to_owned(), message);
+        }
+        if received.is_last()
+            && let Some(message) = self.open.remove(id)
         {
             message.finish(events);
-            self.finished.insert(id);
+            self.finished.insert(id.to_owned());
         }
+        Ok(())
     }
 
     /// Converts a whole answer. It completes the message of fragments with its id.
     fn answer(
         &mut self,
-        received: &Received,
-        origin: &Origin,
+        received: &Received<'_>,
+        frame: &EventData,
         namespace: &Namespace,
         events: &mut Vec<Draft>,
-    ) {
-        let Some(id) = received.id.clone().filter(|id| !self.finished.contains(id)) else {
-            return;
+    ) -> Result<(), Error> {
+        let Some(id) = self.unfinished(received) else {
+            return Ok(());
         };
-        let mut message = self.open.remove(&id).unwrap_or_else(|| {
-            let mut message = OpenMessage::start(&id, origin, namespace, events);
-            message.add(received, events);
-            for call in &received.tool_calls {
-                message.add_call(call, events);
+        let mut message = match self.open.remove(id) {
+            Some(message) => message,
+            None => {
+                let origin = Origin::read(frame)?;
+                let mut message = OpenMessage::start(id, &origin, namespace, events);
+                message.add(received, events);
+                for call in &received.tool_calls {
+                    message.add_call(call, events);
+                }
+                message
             }
-            message
-        });
+        };
         message.usage = received.usage_metadata.or(message.usage);
         message.finish(events);
-        self.finished.insert(id);
+        self.finished.insert(id.to_owned());
+        Ok(())
+    }
+
+    /// Returns the id of a message whose end was not received before.
+    fn unfinished<'a>(&self, received: &'a Received<'_>) -> Option<&'a str> {
+        let id = &*received.id.as_ref()?.0;
+        (!self.finished.contains(id)).then_some(id)
     }
 }
 
@@ -182,10 +155,10 @@ impl OpenMessage {
     }
 
     /// Adds the content of a fragment, except whole tool calls.
-    fn add(&mut self, received: &Received, events: &mut Vec<Draft>) {
-        let reasoning = received.additional_kwargs.reasoning_content.as_deref();
-        self.extend(BlockKind::Reasoning, reasoning.unwrap_or_default(), events);
-        self.extend(BlockKind::Text, &text_of(&received.content), events);
+    fn add(&mut self, received: &Received<'_>, events: &mut Vec<Draft>) {
+        let reasoning = &received.additional_kwargs.reasoning_content.0;
+        self.extend(BlockKind::Reasoning, reasoning, events);
+        self.extend(BlockKind::Text, &received.content.0, events);
         for fragment in &received.tool_call_chunks {
             let call = fragment.index.unwrap_or(self.calls.len() as u64);
             let index = match self.calls.get(&call) {
@@ -210,7 +183,9 @@ impl OpenMessage {
             usage.output_tokens += added.output_tokens;
             usage.total_tokens += added.total_tokens;
         }
-        self.metadata.extend(received.response_metadata.clone());
+        if !received.response_metadata.is_empty() {
+            self.metadata.extend(received.response_metadata.clone());
+        }
     }
 
     fn add_call(&mut self, call: &ToolCall, events: &mut Vec<Draft>) {
@@ -279,25 +254,25 @@ impl OpenMessage {
 }
 
 /// Converts the result of a tool call: a message in the namespace of the call.
-fn tool_result(received: &Received, namespace: &Namespace, events: &mut Vec<Draft>) {
+fn tool_result(received: &Received<'_>, namespace: &Namespace, events: &mut Vec<Draft>) {
     let call = received.tool_call_id.as_deref().unwrap_or_default();
     let message = OpenMessage {
         namespace: [&namespace[..], &[format!("tools:{call}")]].concat(),
         ..OpenMessage::default()
     };
-    let id = received
-        .id
-        .clone()
-        .unwrap_or_else(|| format!("tool-{call}"));
+    let id = match &received.id {
+        Some(id) => id.0.clone().into_owned(),
+        None => format!("tool-{call}"),
+    };
     let start = json!({
         "event": "message-start", "role": "tool", "id": id, "tool_call_id": call, "metadata": {},
     });
     message.send(&start, events);
     let mut block = Block::new(BlockKind::Text);
     message.send(&block.start(0), events);
-    let text = text_of(&received.content);
+    let text = &*received.content.0;
     if !text.is_empty() {
-        let delta = block.delta(0, &text);
+        let delta = block.delta(0, text);
         message.send(&delta, events);
     }
     let finish = block.finish(0);

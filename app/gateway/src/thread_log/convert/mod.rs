@@ -5,12 +5,13 @@ mod blocks;
 mod lifecycle;
 mod messages;
 mod questions;
+mod received;
 mod tools;
 
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use harness::runtime::stream_bridge::{StreamEvent, TerminalKind};
+use harness::runtime::stream_bridge::{EventData, StreamEvent, TerminalKind};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -60,9 +61,8 @@ impl RunConverter {
     /// unreadable frame is logged.
     pub(super) fn frame(&mut self, frame: &StreamEvent) -> Vec<Draft> {
         let (mode, namespace) = split(&frame.event);
-        let data = frame.data.clone().into_bytes();
         let mut events = Vec::new();
-        if let Err(error) = self.convert(mode, namespace, data, &mut events) {
+        if let Err(error) = self.convert(mode, namespace, &frame.data, &mut events) {
             tracing::error!(%error, frame = %frame.event, "cannot convert a frame");
         }
         events
@@ -72,9 +72,15 @@ impl RunConverter {
         &mut self,
         mode: &str,
         namespace: Namespace,
-        data: Bytes,
+        data: &EventData,
         events: &mut Vec<Draft>,
     ) -> Result<(), serde_json::Error> {
+        if mode == "messages" {
+            events.extend(self.held_state.take());
+            self.lifecycle.enter(&namespace, &self.calls, events);
+            return self.messages.frame(data, &namespace, events);
+        }
+        let data = data.clone().into_bytes();
         if mode == "checkpoints" {
             let read: Checkpoint = serde_json::from_slice(&data)?;
             let is_of_state = self
@@ -112,10 +118,6 @@ impl RunConverter {
                 self.lifecycle.enter(&namespace, &self.calls, events);
                 events.push(Draft::of_json(Channel::Updates, namespace, update));
                 self.ask(questions, events);
-            }
-            "messages" => {
-                self.lifecycle.enter(&namespace, &self.calls, events);
-                self.messages.frame(&data, &namespace, events)?;
             }
             "custom" => self.custom(namespace, data, events)?,
             "tasks" => {
