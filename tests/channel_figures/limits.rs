@@ -15,6 +15,8 @@ const CONVERSATIONS: usize = 50;
 const RETRY_AFTER: u64 = 33;
 /// Time in which a call that was sent before the refusal still arrives.
 const IN_FLIGHT_MS: u64 = 100;
+/// Time before a refused call of which calls are listed.
+const BEFORE_MS: u64 = 60_000;
 /// Codes with which the platforms refuse calls because of rates.
 const REFUSALS: [i64; 6] = [429, 99_991_400, 230_020, 11_232, 11_247, 45_009];
 
@@ -57,6 +59,9 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
             of_platform.len(),
             methods(&of_platform)
         ))?;
+        for refused in of_platform {
+            report::line(&before(*name, refused, &calls))?;
+        }
     }
     streamed?;
     let early = closed_lanes(&platforms, &names, &mut talks, &gateway).await?;
@@ -70,6 +75,27 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 fn is_refused(call: &Call) -> bool {
     REFUSALS.contains(&call.error)
+}
+
+/// Lists a refused call and those of its lane and of its method shortly before.
+fn before(name: PlatformName, refused: &Call, calls: &[Call]) -> String {
+    let age = |call: &Call| refused.at_ms.saturating_sub(call.at_ms);
+    let is_near = |call: &&Call| call.at_ms <= refused.at_ms && age(call) <= BEFORE_MS;
+    let of_method = calls.iter().filter(is_near);
+    let of_method = of_method.filter(|call| call.method == refused.method);
+    let of_lane = calls.iter().filter(is_near);
+    let of_lane = of_lane.filter(|call| lane(name, call) == lane(name, refused));
+    let newest = of_lane.rev().take(8);
+    let newest: Vec<String> = newest
+        .map(|call| format!("{} {} ms before", call.method, age(call)))
+        .collect();
+    format!(
+        "  {} was refused with {}; {} calls of it within a minute; in its lane: {}",
+        refused.method,
+        refused.error,
+        of_method.count(),
+        newest.join(", ")
+    )
 }
 
 fn methods(calls: &[&Call]) -> String {
