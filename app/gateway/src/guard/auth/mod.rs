@@ -14,6 +14,7 @@ use axum::http::request::Parts;
 use deerflow_domain::api_keys::ApiKeyStore;
 use harness::clock::Clock;
 use harness::runtime::actor_context::{ActorContext, DEFAULT_USER_ID};
+use harness::runtime::runs::store::StoreError;
 use secrecy::SecretString;
 
 use self::internal::{Internal, internal_actor};
@@ -163,14 +164,14 @@ impl Rules {
         {
             return Ok(Access::Program(self.keys.actor(key, address).await?));
         }
-        if self.rule == KeyRule::Optional && !self.presence.any().await? {
+        let has_session = cookie(&request.headers, SESSION).is_some_and(|token| !token.is_empty());
+        if self.rule == KeyRule::Optional && !self.has_accounts(has_session).await? {
             return Ok(Access::Open(default_actor("loopback")));
         }
         if class != PathClass::Protected {
             return Ok(Access::Public(public_actor()));
         }
-        let token = cookie(&request.headers, SESSION);
-        if token.is_some_and(|token| !token.is_empty()) {
+        if has_session {
             csrf::submitted(&request.method, &request.headers)?;
         }
         let session = self.sessions.find(&request.headers).await?;
@@ -178,6 +179,16 @@ impl Rules {
         self.sessions
             .check_csrf(&request.method, &request.headers, &session)?;
         Ok(Access::Person(session))
+    }
+
+    /// Returns whether the installation has accounts. A session may be one of the first account,
+    /// which another node has just created, so its request does not rely on an earlier read.
+    async fn has_accounts(&self, has_session: bool) -> Result<bool, StoreError> {
+        if has_session {
+            self.presence.any_now().await
+        } else {
+            self.presence.any().await
+        }
     }
 }
 

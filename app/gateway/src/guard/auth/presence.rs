@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Time for which the absence of accounts is remembered. An account that another node creates
-/// closes this node after this time and the time of one read.
+/// closes this node after this time and the time of one read, and at once for its own session.
 const ABSENCE_AGE: Duration = Duration::from_millis(500);
 
 /// Knowledge of whether the installation has accounts. Their existence is remembered until the
@@ -32,7 +32,7 @@ impl AccountPresence {
         }
     }
 
-    /// `true` if there is an account.
+    /// Returns whether there is an account, or was one [`ABSENCE_AGE`] ago.
     pub(crate) async fn any(&self) -> Result<bool, StoreError> {
         if self.exist.load(Ordering::Acquire) {
             return Ok(true);
@@ -46,6 +46,18 @@ impl AccountPresence {
         {
             return Ok(self.exist.load(Ordering::Acquire));
         }
+        self.read(now).await
+    }
+
+    /// Returns whether there is an account now.
+    pub(crate) async fn any_now(&self) -> Result<bool, StoreError> {
+        if self.exist.load(Ordering::Acquire) {
+            return Ok(true);
+        }
+        self.read(Instant::now()).await
+    }
+
+    async fn read(&self, now: Instant) -> Result<bool, StoreError> {
         if self.accounts.census().await?.accounts > 0 {
             self.created();
         } else {

@@ -83,6 +83,19 @@ async fn loopback_is_open_until_the_first_account() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn session_of_another_nodes_first_account_is_read_at_once() {
+    let (auth, stores) = authenticator(KeyRule::Optional);
+    let open = Ok("loopback default admin".to_owned());
+    assert_eq!(ask(&auth, "GET", PATH, &[]).await, open);
+    // The stores are shared with the other node, which does not notify this one.
+    let ann = stores.sign_in("ann@example.org", Role::User).await;
+    let signed_in = ask(&auth, "GET", PATH, &[("cookie", &cookies(&ann))]).await;
+    assert_eq!(signed_in, Ok(format!("session {}", ann.id)));
+    let refused = Err((401, "not_authenticated".to_owned()));
+    assert_eq!(ask(&auth, "GET", PATH, &[]).await, refused);
+}
+
 #[tokio::test]
 async fn refusal_of_a_program_explains_how_to_create_a_key() {
     let (auth, _) = authenticator(KeyRule::Required);
