@@ -29,9 +29,11 @@ async fn protocol_readers_miss_and_repeat_nothing_while_nodes_die() {
     eprintln!("seed {seed}");
     let mut cluster = Cluster::of(3).await;
     let reconnects = Arc::new(AtomicUsize::new(0));
+    let progress = Arc::new(Progress::default());
     let mut readers = JoinSet::new();
     for lane in 0..AT_ONCE {
         let (gateways, reconnects) = (cluster.gateways.clone(), reconnects.clone());
+        let progress = progress.clone();
         let mut random = SeededRandom::of(seed * 1_000 + lane as u64);
         readers.spawn(async move {
             let mut threads = 0;
@@ -40,19 +42,24 @@ async fn protocol_readers_miss_and_repeat_nothing_while_nodes_die() {
                 let name = format!("s{seed}l{lane}t{threads}");
                 read_thread(&gateways, &name, &mut random, &reconnects).await;
                 threads += 1;
+                progress.0[lane].store(threads, Ordering::Relaxed);
             }
+            progress.0[lane].store(usize::MAX, Ordering::Relaxed);
             threads
         });
     }
     let (mut random, mut kills, mut threads) = (SeededRandom::of(seed), 0, 0);
+    // Progress at the last kill and at the one before it.
+    let (mut last, mut before) = (None, None);
     loop {
         tokio::select! {
             read = readers.join_next() => match read {
                 Some(read) => threads += read.expect("no panic"),
                 None => break,
             },
-            // A run whose node dies three times fails, so most runs must end between two kills.
-            () = tokio::time::sleep(random.millis(2_000, 6_000)) => {
+            // A run whose node dies three times fails, so a run meets two kills at most.
+            () = progress.pause(random.millis(2_000, 6_000), before) => {
+                (before, last) = (last, Some(progress.now()));
                 let away = random.millis(0, 3_000);
                 cluster.cut(random.below(3), away).await;
                 kills += 1;
@@ -64,6 +71,25 @@ async fn protocol_readers_miss_and_repeat_nothing_while_nodes_die() {
         reconnects.load(Ordering::Relaxed)
     );
     assert_eq!(cluster.model.rejections(), 0);
+}
+
+/// Number of threads that each lane has read; the maximum once it reads no more.
+#[derive(Debug, Default)]
+struct Progress([AtomicUsize; AT_ONCE]);
+
+impl Progress {
+    fn now(&self) -> [usize; AT_ONCE] {
+        std::array::from_fn(|lane| self.0[lane].load(Ordering::Relaxed))
+    }
+
+    /// Waits for a time, and until each lane has read the thread that it read at `since`.
+    async fn pause(&self, time: Duration, since: Option<[usize; AT_ONCE]>) {
+        tokio::time::sleep(time).await;
+        let has_ended = |(now, since)| now == usize::MAX || now > since;
+        while since.is_some_and(|since| !self.now().into_iter().zip(since).all(has_ended)) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
 }
 
 /// Lets a new thread run, reads it over many connections, and compares what was read with a replay

@@ -69,6 +69,22 @@ struct Budget {
 }
 
 impl Budget {
+    /// Counts a call of the account, and of a chat that has an entry.
+    fn begin(&mut self, chat: Option<&str>) {
+        self.account.active += 1;
+        if let Some(chat) = chat.and_then(|chat| self.chats.get_mut(chat)) {
+            chat.calls.active += 1;
+        }
+    }
+
+    /// Ends a call that was counted.
+    fn end(&mut self, chat: Option<&str>, now: Instant) {
+        self.account.end(now);
+        if let Some(chat) = chat.and_then(|chat| self.chats.get_mut(chat)) {
+            chat.calls.end(now);
+        }
+    }
+
     /// Returns the time from which the account permits a call.
     fn account_permitted(&mut self, rates: &Rates, now: Instant) -> Instant {
         self.account.expire(now, SECOND);
@@ -95,17 +111,22 @@ pub(crate) struct Permit {
     chat: Option<String>,
 }
 
+impl Permit {
+    /// Creates the permit of a call that does not count.
+    fn uncounted() -> Self {
+        Self {
+            budget: None,
+            chat: None,
+        }
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
         let Some(budget) = &self.budget else {
             return;
         };
-        let (mut budget, now) = (budget.lock(), Instant::now());
-        budget.account.end(now);
-        let chat = self.chat.as_ref();
-        if let Some(chat) = chat.and_then(|chat| budget.chats.get_mut(chat)) {
-            chat.calls.end(now);
-        }
+        budget.lock().end(self.chat.as_deref(), Instant::now());
     }
 }
 
@@ -159,12 +180,7 @@ impl Pacing {
         if permitted > now {
             return Err(permitted);
         }
-        budget.account.active += 1;
-        of_chat.calls.active += 1;
-        Ok(Permit {
-            budget: Some(self.budget.clone()),
-            chat: Some(chat.to_owned()),
-        })
+        Ok(self.permit(budget, Some(chat)))
     }
 
     /// Permits the preparation of a message, which counts for the account and not for its chat, or
@@ -175,11 +191,7 @@ impl Pacing {
         if permitted > now {
             return Err(permitted);
         }
-        budget.account.active += 1;
-        Ok(Permit {
-            budget: Some(self.budget.clone()),
-            chat: None,
-        })
+        Ok(self.permit(&mut budget, None))
     }
 
     /// Permits a sign in a chat. Returns `None` if it has to be omitted: the platform has refused
@@ -189,20 +201,21 @@ impl Pacing {
         if self.is_closed(chat, now) {
             return None;
         }
-        let mut permit = Permit {
-            budget: None,
-            chat: None,
-        };
-        if self.rates.counts_signs {
-            let mut budget = self.budget.lock();
-            budget.account.expire(now, SECOND);
-            if budget.account.count() >= self.rates.account_per_second as usize / 2 {
-                return None;
-            }
-            budget.account.active += 1;
-            permit.budget = Some(self.budget.clone());
+        if !self.rates.counts_signs {
+            return Some(Permit::uncounted());
         }
-        Some(permit)
+        let mut budget = self.budget.lock();
+        budget.account.expire(now, SECOND);
+        let is_reserved = budget.account.count() >= self.rates.account_per_second as usize / 2;
+        (!is_reserved).then(|| self.permit(&mut budget, None))
+    }
+
+    fn permit(&self, budget: &mut Budget, chat: Option<&str>) -> Permit {
+        budget.begin(chat);
+        Permit {
+            budget: Some(self.budget.clone()),
+            chat: chat.map(str::to_owned),
+        }
     }
 
     /// Reports whether the platform has refused calls for a chat.

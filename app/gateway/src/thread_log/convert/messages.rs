@@ -28,6 +28,13 @@ struct OpenMessage {
     metadata: Map<String, Value>,
 }
 
+/// Received message, with where it was received.
+struct Arrival<'a> {
+    message: &'a Received<'a>,
+    frame: &'a EventData,
+    namespace: &'a Namespace,
+}
+
 impl Messages {
     /// Converts a `messages` frame: a message or fragment, and its metadata.
     pub(super) fn frame(
@@ -37,53 +44,42 @@ impl Messages {
         events: &mut Vec<Draft>,
     ) -> Result<(), Error> {
         let [head, tail] = frame.pieces();
-        match Received::read(head) {
+        let whole;
+        let message = match Received::read(head) {
             Err(error) if error.is_eof() && !tail.is_empty() => {
                 // The frame was cut within the message.
-                let whole = frame.clone().into_bytes();
-                self.convert(&Received::read(&whole)?, frame, namespace, events)
+                whole = frame.clone().into_bytes();
+                Received::read(&whole)?
             }
-            received => self.convert(&received?, frame, namespace, events),
-        }
-    }
-
-    fn convert(
-        &mut self,
-        received: &Received<'_>,
-        frame: &EventData,
-        namespace: &Namespace,
-        events: &mut Vec<Draft>,
-    ) -> Result<(), Error> {
-        match &*received.kind {
-            "AIMessageChunk" => self.fragment(received, frame, namespace, events),
-            "ai" => self.answer(received, frame, namespace, events),
+            received => received?,
+        };
+        let arrival = Arrival {
+            message: &message,
+            frame,
+            namespace,
+        };
+        match &*message.kind {
+            "AIMessageChunk" => self.fragment(&arrival, events),
+            "ai" => self.answer(&arrival, events),
             "tool" => {
-                tool_result(received, namespace, events);
+                tool_result(&message, namespace, events);
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    fn fragment(
-        &mut self,
-        received: &Received<'_>,
-        frame: &EventData,
-        namespace: &Namespace,
-        events: &mut Vec<Draft>,
-    ) -> Result<(), Error> {
-        let Some(id) = self.unfinished(received) else {
+    fn fragment(&mut self, arrival: &Arrival<'_>, events: &mut Vec<Draft>) -> Result<(), Error> {
+        let Some(id) = self.unfinished(arrival.message) else {
             return Ok(());
         };
         if let Some(message) = self.open.get_mut(id) {
-            message.add(received, events);
+            message.add(arrival.message, events);
         } else {
-            let origin = Origin::read(frame)?;
-            let mut message = OpenMessage::start(id, &origin, namespace, events);
-            message.add(received, events);
+            let message = OpenMessage::start(id, arrival, events)?;
             self.open.insert(id.to_owned(), message);
         }
-        if received.is_last()
+        if arrival.message.is_last()
             && let Some(message) = self.open.remove(id)
         {
             message.finish(events);
@@ -93,29 +89,21 @@ impl Messages {
     }
 
     /// Converts a whole answer. It completes the message of fragments with its id.
-    fn answer(
-        &mut self,
-        received: &Received<'_>,
-        frame: &EventData,
-        namespace: &Namespace,
-        events: &mut Vec<Draft>,
-    ) -> Result<(), Error> {
-        let Some(id) = self.unfinished(received) else {
+    fn answer(&mut self, arrival: &Arrival<'_>, events: &mut Vec<Draft>) -> Result<(), Error> {
+        let Some(id) = self.unfinished(arrival.message) else {
             return Ok(());
         };
         let mut message = match self.open.remove(id) {
             Some(message) => message,
             None => {
-                let origin = Origin::read(frame)?;
-                let mut message = OpenMessage::start(id, &origin, namespace, events);
-                message.add(received, events);
-                for call in &received.tool_calls {
+                let mut message = OpenMessage::start(id, arrival, events)?;
+                for call in &arrival.message.tool_calls {
                     message.add_call(call, events);
                 }
                 message
             }
         };
-        message.usage = received.usage_metadata.or(message.usage);
+        message.usage = arrival.message.usage_metadata.or(message.usage);
         message.finish(events);
         self.finished.insert(id.to_owned());
         Ok(())
@@ -129,7 +117,9 @@ impl Messages {
 }
 
 impl OpenMessage {
-    fn start(id: &str, origin: &Origin, namespace: &Namespace, events: &mut Vec<Draft>) -> Self {
+    /// Starts a message with the content of the first fragment or of the whole message.
+    fn start(id: &str, arrival: &Arrival<'_>, events: &mut Vec<Draft>) -> Result<Self, Error> {
+        let origin = Origin::read(arrival.frame)?;
         let mut metadata = json!({ "langgraph_node": origin.langgraph_node });
         for (key, value) in [
             ("model", &origin.model_name),
@@ -139,14 +129,15 @@ impl OpenMessage {
                 metadata[key] = value.as_str().into();
             }
         }
-        let message = Self {
-            namespace: namespace.clone(),
+        let mut message = Self {
+            namespace: arrival.namespace.clone(),
             ..Self::default()
         };
         let data =
             json!({ "event": "message-start", "role": "ai", "id": id, "metadata": metadata });
         message.send(&data, events);
-        message
+        message.add(arrival.message, events);
+        Ok(message)
     }
 
     fn send(&self, data: &impl Serialize, events: &mut Vec<Draft>) {
