@@ -7,6 +7,7 @@
 
 mod account;
 mod bot;
+mod calls;
 mod commands;
 mod config;
 pub mod dingtalk;

@@ -1,12 +1,13 @@
 //! Rate limits of an account, observed ahead of the platform's refusals.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::calls::{ACTIVE_DELAY, Calls};
 use crate::platform::Rates;
 
 /// Calls per minute of a group that are reserved for final texts.
@@ -15,8 +16,6 @@ const RESERVED_PER_MINUTE: usize = 6;
 const MAX_CHATS: usize = 1_024;
 const MINUTE: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
-/// Delay of a call that waits for the end of another one.
-const ACTIVE_DELAY: Duration = Duration::from_millis(100);
 
 /// Purpose of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,40 +24,6 @@ pub(crate) enum Purpose {
     Final,
     /// An update that a later one replaces.
     Live,
-}
-
-/// Calls in progress, and the ends of earlier ones.
-#[derive(Debug, Default)]
-struct Calls {
-    active: usize,
-    ended: VecDeque<Instant>,
-}
-
-impl Calls {
-    /// Removes the calls that ended before the period.
-    fn expire(&mut self, now: Instant, period: Duration) {
-        while self.ended.front().is_some_and(|end| *end + period <= now) {
-            self.ended.pop_front();
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.active + self.ended.len()
-    }
-
-    /// Returns the time from which fewer than `max` calls count, each until a period after its end.
-    fn permitted(&self, max: usize, now: Instant, period: Duration) -> Instant {
-        let Some(excess) = self.count().checked_sub(max) else {
-            return now;
-        };
-        let end = self.ended.get(excess);
-        end.map_or(now + ACTIVE_DELAY, |end| *end + period)
-    }
-
-    fn end(&mut self, now: Instant) {
-        self.active = self.active.saturating_sub(1);
-        self.ended.push_back(now);
-    }
 }
 
 #[derive(Debug, Default)]
@@ -71,9 +36,9 @@ struct Budget {
 impl Budget {
     /// Counts a call of the account, and of a chat that has an entry.
     fn begin(&mut self, chat: Option<&str>) {
-        self.account.active += 1;
+        self.account.begin();
         if let Some(chat) = chat.and_then(|chat| self.chats.get_mut(chat)) {
-            chat.calls.active += 1;
+            chat.calls.begin();
         }
     }
 
@@ -163,11 +128,11 @@ impl Pacing {
         let of_chat = budget.chats.entry(chat.to_owned()).or_default();
         of_chat.calls.expire(now, MINUTE);
         permitted = permitted.max(of_chat.closed_until.unwrap_or(now));
-        if of_chat.calls.active > 0 {
+        if of_chat.calls.has_active() {
             permitted = permitted.max(now + ACTIVE_DELAY);
         }
-        if let Some(last) = of_chat.calls.ended.back() {
-            permitted = permitted.max(*last + self.rates.chat_interval);
+        if let Some(last) = of_chat.calls.last_end() {
+            permitted = permitted.max(last + self.rates.chat_interval);
         }
         if let Some(max) = self.rates.group_per_minute.filter(|_| is_group) {
             let max = max as usize;
@@ -249,12 +214,11 @@ impl Pacing {
 impl Chat {
     fn is_used(&self, now: Instant) -> bool {
         self.closed_until.is_some_and(|until| until > now)
-            || self.calls.active > 0
+            || self.calls.has_active()
             || self
                 .calls
-                .ended
-                .back()
-                .is_some_and(|last| *last + MINUTE > now)
+                .last_end()
+                .is_some_and(|last| last + MINUTE > now)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tests of the budget of calls.
 
+use std::collections::VecDeque;
+
 use tokio::time::advance;
 
 use super::*;

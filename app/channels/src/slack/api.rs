@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-use super::budget::{Budgets, Urgency};
+use super::budget::{Budgets, CountedCall, Urgency};
 use super::failure::{Failure, decode, platform_error};
 use crate::platform::PlatformError;
 
@@ -85,8 +85,7 @@ impl Api {
         urgency: Urgency,
         body: Body,
     ) -> Result<Value, Failure> {
-        let taken = self.budgets.lock().take(method, urgency, Instant::now());
-        taken.map_err(Failure::Held)?;
+        let _counted = CountedCall::begin(&self.budgets, method, urgency).map_err(Failure::Held)?;
         self.call(method, body).await
     }
 

@@ -1,9 +1,12 @@
 //! Calls per minute and method, below the tiers of Slack.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
+
+use crate::calls::Calls;
 
 /// Period of the tiers.
 const PERIOD: Duration = Duration::from_secs(60);
@@ -37,7 +40,7 @@ fn limits(method: &str) -> Option<(usize, usize)> {
 
 #[derive(Debug, Default)]
 struct Lane {
-    calls: VecDeque<Instant>,
+    calls: Calls,
     closed_until: Option<Instant>,
 }
 
@@ -49,34 +52,27 @@ pub(super) struct Budgets {
 }
 
 impl Budgets {
-    /// Counts a call, or returns the delay after which it is allowed.
-    pub(super) fn take(
-        &mut self,
-        method: &str,
-        urgency: Urgency,
-        now: Instant,
-    ) -> Result<(), Duration> {
+    /// Counts a call until its end, or returns the delay after which it is allowed.
+    fn take(&mut self, method: &str, urgency: Urgency, now: Instant) -> Result<(), Duration> {
         let Some((live, all)) = limits(method) else {
             return Ok(());
         };
         let lane = self.lanes.entry(method.to_owned()).or_default();
-        if let Some(until) = lane.closed_until.filter(|until| *until > now) {
-            return Err(until - now);
-        }
-        while lane
-            .calls
-            .front()
-            .is_some_and(|first| now.duration_since(*first) >= PERIOD)
-        {
-            lane.calls.pop_front();
-        }
+        lane.calls.expire(now, PERIOD);
         let max = if urgency == Urgency::Live { live } else { all };
-        if lane.calls.len() < max {
-            lane.calls.push_back(now);
-            return Ok(());
+        let permitted = lane.calls.permitted(max, now, PERIOD);
+        let permitted = permitted.max(lane.closed_until.unwrap_or(now));
+        if permitted > now {
+            return Err(permitted - now);
         }
-        let oldest = lane.calls[lane.calls.len() - max];
-        Err(PERIOD.saturating_sub(now.duration_since(oldest)))
+        lane.calls.begin();
+        Ok(())
+    }
+
+    fn end(&mut self, method: &str, now: Instant) {
+        if let Some(lane) = self.lanes.get_mut(method) {
+            lane.calls.end(now);
+        }
     }
 
     /// Closes a method for the delay that Slack named.
@@ -107,6 +103,32 @@ impl Budgets {
     }
 }
 
+/// Counted call. It ends when this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct CountedCall<'a> {
+    budgets: &'a Mutex<Budgets>,
+    method: &'a str,
+}
+
+impl<'a> CountedCall<'a> {
+    /// Counts a call, or returns the delay after which it is allowed.
+    pub(super) fn begin(
+        budgets: &'a Mutex<Budgets>,
+        method: &'a str,
+        urgency: Urgency,
+    ) -> Result<Self, Duration> {
+        budgets.lock().take(method, urgency, Instant::now())?;
+        Ok(Self { budgets, method })
+    }
+}
+
+impl Drop for CountedCall<'_> {
+    fn drop(&mut self) {
+        self.budgets.lock().end(self.method, Instant::now());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,10 +139,12 @@ mod tests {
         let now = Instant::now();
         for _ in 0..32 {
             assert!(budgets.take("chat.update", Urgency::Live, now).is_ok());
+            budgets.end("chat.update", now);
         }
         assert_eq!(budgets.take("chat.update", Urgency::Live, now), Err(PERIOD));
         for _ in 0..13 {
             assert!(budgets.take("chat.update", Urgency::Final, now).is_ok());
+            budgets.end("chat.update", now);
         }
         let later = now + Duration::from_secs(20);
         let delay = budgets.take("chat.update", Urgency::Final, later);
@@ -130,6 +154,23 @@ mod tests {
                 .take("chat.update", Urgency::Final, now + PERIOD)
                 .is_ok()
         );
+    }
+
+    #[test]
+    fn call_that_is_delayed_on_its_way_counts_from_its_end() {
+        let (mut budgets, method) = (Budgets::default(), "chat.startStream");
+        let now = Instant::now();
+        for _ in 0..14 {
+            assert!(budgets.take(method, Urgency::Live, now).is_ok());
+        }
+        let ended = now + Duration::from_secs(5);
+        assert!(budgets.take(method, Urgency::Live, ended).is_err());
+        for _ in 0..14 {
+            budgets.end(method, ended);
+        }
+        let delay = budgets.take(method, Urgency::Live, now + PERIOD);
+        assert_eq!(delay, Err(Duration::from_secs(5)));
+        assert!(budgets.take(method, Urgency::Live, ended + PERIOD).is_ok());
     }
 
     #[test]
