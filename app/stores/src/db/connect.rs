@@ -22,6 +22,7 @@ use crate::db::pool::{
     ACQUIRE_TIMEOUT, ENABLE_SYNCHRONOUS_COMMIT, pool_with_idle_check, postgres_options,
     sqlite_options, sqlite_pool, writer_pool,
 };
+use crate::db::prepared::PreparedWriter;
 use crate::db::session_lock::{ExclusiveSession, SessionLockTimeouts};
 use crate::db::write_queue::{Reconnect, WriteQueue};
 use crate::db::writes::Writes;
@@ -136,7 +137,8 @@ impl Database {
         let connection = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
         migrate(&connection).await.map_err(database_refused)?;
         let reconnect: Reconnect = Box::new(|same| std::future::ready(Ok(same)).boxed());
-        let queue = WriteQueue::start(connection.clone(), reconnect, None, (), tasks);
+        let queue = WriteQueue::start(connection.clone(), reconnect, None, None, (), tasks)
+            .map_err(no_thread)?;
         Ok(Self {
             reads: connection,
             writes: Writes::queued(queue),
@@ -224,7 +226,10 @@ impl Database {
             .boxed()
         });
         let disk = DiskWatch::start(directory, &lock, reserve).map_err(directory_unusable)?;
-        let queue = WriteQueue::start(writer, reconnect, Some(disk), Arc::clone(&lock), tasks);
+        let prepared = Some(PreparedWriter::new(&file));
+        let held = Arc::clone(&lock);
+        let queue = WriteQueue::start(writer, reconnect, prepared, Some(disk), held, tasks)
+            .map_err(no_thread)?;
         let reads = SqlxSqliteConnector::from_sqlx_sqlite_pool(readers);
         let writes = Writes::queued(queue);
         free_pages::start(reads.clone(), writes.clone(), tasks);
@@ -366,4 +371,8 @@ pub(crate) fn connection_failed(error: sqlx::Error) -> OpenError {
 
 pub(crate) fn database_refused(error: DbErr) -> OpenError {
     OpenError::Database(StoreError::from(DbFailure::from(error)).to_string())
+}
+
+fn no_thread(error: std::io::Error) -> OpenError {
+    OpenError::Database(format!("the thread of the writer did not start: {error}"))
 }

@@ -11,6 +11,7 @@ pub(crate) mod free_pages;
 pub(crate) mod json;
 pub(crate) mod migration;
 pub(crate) mod pool;
+pub(crate) mod prepared;
 pub(crate) mod probe;
 pub(crate) mod readiness;
 pub(crate) mod session_lock;

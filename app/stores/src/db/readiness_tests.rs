@@ -134,15 +134,19 @@ async fn full_database_is_not_ready_until_space_is_free() {
         })
     };
     db.writes().run("1", limit).await.unwrap();
-    let runs = SqlRunStore::new(db.clone());
-    let mut admitted = 0;
-    while runs
-        .admit(new_run(&format!("r{admitted}"), &format!("t{admitted}")))
-        .await
-        .is_ok()
-    {
-        admitted += 1;
-    }
+    // The limit is one of this connection, so the filling write uses no prepared statements.
+    let fill: crate::db::tx::Work<(), (), StoreError> = |tx, ()| {
+        Box::pin(async move {
+            tx.execute_unprepared("CREATE TABLE filler AS SELECT randomblob(1048576) AS bytes")
+                .await?;
+            Ok(())
+        })
+    };
+    let refused = db.writes().run((), fill).await;
+    assert!(
+        matches!(refused, Err(StoreError::NotWritable(_))),
+        "{refused:?}"
+    );
     assert_eq!(probe(&db).await, Err(NotReady::DiskFull));
     db.writes().run("4294967294", limit).await.unwrap();
     assert_eq!(probe(&db).await, Ok(()));

@@ -36,3 +36,16 @@ pub(crate) type TxFuture<'a, T, E = StoreError> = BoxFuture<'a, Result<T, TxErro
 
 /// Work on borrowed arguments, so that it can be retried.
 pub(crate) type Work<A, T, E> = for<'a> fn(&'a DatabaseTransaction, &'a A) -> TxFuture<'a, T, E>;
+
+/// Result of work with prepared statements.
+pub(crate) enum Prepared<T, E> {
+    /// The work is done, or refused without a change.
+    Done(Result<T, E>),
+    /// The work needs statements that are not prepared. It has changed nothing.
+    Unsuited,
+}
+
+/// The same work as a [`Work`], for usual arguments and states, with prepared statements of SQLite.
+/// After an error the transaction is rolled back and the [`Work`] runs instead.
+pub(crate) type PreparedWork<A, T, E> =
+    fn(&rusqlite::Connection, &A) -> rusqlite::Result<Prepared<T, E>>;

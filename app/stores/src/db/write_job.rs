@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::db::error::DbFailure;
 use crate::db::space::WriteClass;
-use crate::db::tx::{TxError, Work};
+use crate::db::tx::{Prepared, PreparedWork, TxError, Work};
 
 /// Decision about the writes of a job.
 pub(crate) enum JobOutcome {
@@ -23,6 +23,11 @@ pub(crate) enum JobOutcome {
 pub(crate) trait Job: Send {
     /// Runs the work. It may run again from the start after a rollback.
     fn run<'a>(&'a mut self, tx: &'a DatabaseTransaction) -> BoxFuture<'a, JobOutcome>;
+    /// Returns `true` if the work may run with prepared statements.
+    fn is_prepared(&self) -> bool;
+    /// Runs the work with prepared statements. Returns `false` if it needs others; then it has
+    /// changed nothing.
+    fn run_prepared(&mut self, connection: &rusqlite::Connection) -> rusqlite::Result<bool>;
     /// Returns the effect on the used space.
     fn class(&self) -> WriteClass;
     /// Returns the failure of the last run if a lack of space may have caused it.
@@ -39,6 +44,7 @@ pub(crate) struct QueuedWrite<A, T, E> {
     pub(crate) class: WriteClass,
     pub(crate) args: A,
     pub(crate) work: Work<A, T, E>,
+    pub(crate) prepared: Option<PreparedWork<A, T, E>>,
     /// Result of the last run.
     pub(crate) result: Option<Result<T, TxError<E>>>,
     pub(crate) caller: oneshot::Sender<Result<T, TxError<E>>>,
@@ -70,6 +76,21 @@ where
             self.result = Some(result);
             outcome
         })
+    }
+
+    fn is_prepared(&self) -> bool {
+        self.prepared.is_some()
+    }
+
+    fn run_prepared(&mut self, connection: &rusqlite::Connection) -> rusqlite::Result<bool> {
+        let Some(work) = self.prepared else {
+            return Ok(false);
+        };
+        let Prepared::Done(result) = work(connection, &self.args)? else {
+            return Ok(false);
+        };
+        self.result = Some(result.map_err(TxError::Refused));
+        Ok(true)
     }
 
     fn class(&self) -> WriteClass {

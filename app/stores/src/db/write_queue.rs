@@ -4,24 +4,26 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, JoinHandle};
 
-use deerflow_core::compute::offloading;
 use deerflow_core::fail_points;
-use deerflow_core::tasks::{TaskKind, Tasks};
+use deerflow_core::tasks::{TaskKind, Tasks, panic_text};
 use futures_util::future::BoxFuture;
 use metrics::{gauge, histogram};
 use sea_orm::{
     DatabaseConnection, DatabaseTransaction, DbErr, SqliteTransactionMode, TransactionOptions,
     TransactionTrait,
 };
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::db::disk_watch::{Cause, DiskWatch};
 use crate::db::error::{DbFailure, FromDbFailure};
+use crate::db::prepared::PreparedWriter;
 use crate::db::space::WriteClass;
-use crate::db::tx::{TxError, Work};
+use crate::db::tx::{PreparedWork, TxError, Work};
 use crate::db::write_job::{Batch, Job, JobOutcome, QueuedWrite};
 
 /// Callers wait while this many writes are queued.
@@ -73,30 +75,48 @@ impl WriteQueue {
     pub(crate) fn start(
         connection: DatabaseConnection,
         reconnect: Reconnect,
+        prepared: Option<PreparedWriter>,
         disk: Option<DiskWatch>,
         held: impl Any + Send,
         tasks: &Tasks,
-    ) -> Self {
+    ) -> std::io::Result<Self> {
         let (sender, jobs) = mpsc::channel(QUEUE_LENGTH);
         let (urgent, urgent_jobs) = mpsc::channel(QUEUE_LENGTH);
         let low = disk.as_ref().map(DiskWatch::low_flag).unwrap_or_default();
         let writer = Writer {
             connection,
             reconnect,
+            prepared,
             disk,
             is_broken: false,
-            stop: tasks.token().clone(),
+            stop: tasks.token().child_token(),
         };
-        let served = offloading(async move {
-            writer.serve(jobs, urgent_jobs).await;
-            drop(held);
+        let (ended, served) = oneshot::channel();
+        let stop = writer.stop.clone();
+        let runtime = Handle::current();
+        // A thread of its own: statements and flushes would block the tasks of another one.
+        let thread = Builder::new()
+            .name("sqlite-writer".to_owned())
+            .spawn(move || {
+                runtime.block_on(writer.serve(jobs, urgent_jobs));
+                drop(held);
+                // The set of tasks may be gone.
+                let _ = ended.send(());
+            })?;
+        let thread = WriterThread {
+            stop,
+            thread: Some(thread),
+        };
+        tasks.spawn(TaskKind::Service, "sqlite writer", async move {
+            // The thread ends without a word if a write panics outside of its job.
+            let _ = served.await;
+            drop(thread);
         });
-        tasks.spawn(TaskKind::Service, "sqlite writer", served);
-        Self {
+        Ok(Self {
             jobs: sender,
             urgent,
             low,
-        }
+        })
     }
 
     /// Returns a handle whose writes are taken before those of other handles.
@@ -112,12 +132,14 @@ impl WriteQueue {
         self.low.load(Ordering::Relaxed)
     }
 
-    /// Queues `work` and waits until it is committed or refused.
+    /// Queues `work` and waits until it is committed or refused. `prepared` is the same work with
+    /// prepared statements.
     pub(crate) async fn run<A, T, E>(
         &self,
         class: WriteClass,
         args: A,
         work: Work<A, T, E>,
+        prepared: Option<PreparedWork<A, T, E>>,
     ) -> Result<T, TxError<E>>
     where
         A: Send + Sync + 'static,
@@ -136,6 +158,7 @@ impl WriteQueue {
                 class,
                 args,
                 work,
+                prepared,
                 result: None,
                 caller,
             }),
@@ -145,9 +168,27 @@ impl WriteQueue {
     }
 }
 
+/// The writer's thread. When it is dropped, the thread completes the queued work and ends.
+struct WriterThread {
+    stop: CancellationToken,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for WriterThread {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
+            let reason = panic_text(panic.as_ref());
+            tracing::error!(reason, "the writer of the database panicked");
+        }
+    }
+}
+
 struct Writer {
     connection: DatabaseConnection,
     reconnect: Reconnect,
+    /// Connection for prepared statements; a database in memory has none.
+    prepared: Option<PreparedWriter>,
     disk: Option<DiskWatch>,
     /// A transaction broke the connection, and it could not be reopened yet.
     is_broken: bool,
@@ -190,6 +231,7 @@ impl Writer {
     async fn write(&mut self, batch: Batch) {
         self.recover().await;
         let batch = self.admit(batch);
+        let batch = self.write_prepared(batch);
         let (starved, failure) = self.attempt(batch).await;
         let Some(failure) = failure else { return };
         let failure = match &mut self.disk {
@@ -237,6 +279,24 @@ impl Writer {
         admitted
     }
 
+    /// Commits the jobs that have prepared statements, and replies to their callers. Returns the
+    /// others, and all jobs if a statement failed.
+    fn write_prepared(&mut self, batch: Batch) -> Batch {
+        let Some(prepared) = self.prepared.as_mut().filter(|_| !self.is_broken) else {
+            return batch;
+        };
+        let (committed, others) = prepared.write(batch);
+        if committed.is_empty() {
+            return others;
+        }
+        // As in `attempt`: a write that a restart would not find must not be acknowledged.
+        let checked = self.disk.as_mut().map_or(Ok(()), DiskWatch::check_files);
+        for job in committed {
+            job.reply(checked.clone());
+        }
+        others
+    }
+
     /// Runs a batch and replies to its callers. Returns the jobs that may have lacked space, with
     /// their failure, and does not reply to those.
     async fn attempt(&mut self, mut batch: Batch) -> (Batch, Option<DbFailure>) {
@@ -275,6 +335,9 @@ impl Writer {
     }
 
     async fn reconnect(&mut self) {
+        if let Some(prepared) = &mut self.prepared {
+            prepared.close();
+        }
         let connected = async {
             if let Some(disk) = &self.disk {
                 disk.check_before_connecting()?;

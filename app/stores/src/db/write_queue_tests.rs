@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use sea_orm::ConnectionTrait;
 
 use super::*;
+use crate::db::tx::Prepared;
 use crate::{Database, DatabaseConfig, SqlRunStore};
 
 async fn open(directory: &tempfile::TempDir, tasks: &Tasks) -> Database {
@@ -14,7 +15,8 @@ async fn open(directory: &tempfile::TempDir, tasks: &Tasks) -> Database {
         .unwrap()
 }
 
-/// Limits the file to this number of pages; beyond it, SQLite reports a full disk.
+/// Limits the file to this number of pages, on both connections of the writer; beyond it, SQLite
+/// reports a full disk.
 async fn limit_pages(db: &Database, pages: &'static str) {
     let set: Work<&'static str, (), StoreError> = |tx, pages| {
         Box::pin(async move {
@@ -23,7 +25,15 @@ async fn limit_pages(db: &Database, pages: &'static str) {
             Ok(())
         })
     };
-    db.writes().run(pages, set).await.unwrap();
+    let also_set: PreparedWork<&'static str, (), StoreError> = |connection, pages| {
+        connection.execute_batch(&format!("PRAGMA max_page_count = {pages}"))?;
+        Ok(Prepared::Unsuited)
+    };
+    let writes = db.writes();
+    writes
+        .run_prepared(WriteClass::Progress, pages, set, Some(also_set))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use sea_orm::{DatabaseConnection, TransactionTrait};
 
 use crate::db::error::{DbFailure, FromDbFailure};
 use crate::db::space::WriteClass;
-use crate::db::tx::{TxError, Work};
+use crate::db::tx::{PreparedWork, TxError, Work};
 use crate::db::write_queue::WriteQueue;
 
 /// Write access to the database.
@@ -109,9 +109,26 @@ impl Writes {
         T: Send + 'static,
         E: FromDbFailure + Send + 'static,
     {
+        self.run_prepared(class, args, work, None).await
+    }
+
+    /// Runs `work` as a write of this class. `prepared` is the same work with prepared statements
+    /// of SQLite.
+    pub(crate) async fn run_prepared<A, T, E>(
+        &self,
+        class: WriteClass,
+        args: A,
+        work: Work<A, T, E>,
+        prepared: Option<PreparedWork<A, T, E>>,
+    ) -> Result<T, E>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+        E: FromDbFailure + Send + 'static,
+    {
         let outcome = async {
             match &self.mode {
-                WriteMode::Queue(queue) => queue.run(class, args, work).await,
+                WriteMode::Queue(queue) => queue.run(class, args, work, prepared).await,
                 WriteMode::Direct(pool) => direct(pool, &args, work).await,
             }
         };

@@ -72,14 +72,13 @@ pub(crate) fn claim_key(
     );
 }
 
+pub(crate) const STORE_VALUES: &str = "UPDATE request_keys SET values_json = ? WHERE run_id = ?";
+
 /// Stores a run's last state with the idempotency key of its request. A repeated request returns it
 /// if the thread was temporary.
 pub(crate) fn store_values(statements: &mut StatementBatch, run: &RunId, values: &[u8]) {
     let values = String::from_utf8_lossy(values).into_owned();
-    statements.add(
-        "UPDATE request_keys SET values_json = ? WHERE run_id = ?",
-        [values.into(), run.as_str().into()],
-    );
+    statements.add(STORE_VALUES, [values.into(), run.as_str().into()]);
 }
 
 /// Returns the stored last state of a run.

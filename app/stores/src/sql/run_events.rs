@@ -9,6 +9,7 @@ use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_runtime::runs::store::{
     EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category,
 };
+use rusqlite::params;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
     PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select, Statement, Value,
@@ -159,6 +160,39 @@ pub(crate) fn add_events(statements: &mut StatementBatch, events: &[NewRunEvent]
             event_values(event, *remaining)
         }),
     );
+}
+
+const INSERT_EVENT: &str = "\
+    INSERT INTO run_events (seq, thread_id, run_id, user_id, event_type, category, content, event_metadata, created_at) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+
+/// Inserts events of one thread in order, with prepared statements.
+pub(crate) fn insert_events(
+    connection: &rusqlite::Connection,
+    events: &[NewRunEvent],
+) -> rusqlite::Result<()> {
+    let Some(first) = events.first() else {
+        return Ok(());
+    };
+    let count = i64::try_from(events.len()).unwrap_or(i64::MAX);
+    let last: i64 = connection
+        .prepare_cached(TAKE_SEQS)?
+        .query_row(params![first.thread_id.as_str(), count], |row| row.get(1))?;
+    let mut insert = connection.prepare_cached(INSERT_EVENT)?;
+    for (event, seq) in events.iter().zip(last - count + 1..) {
+        insert.execute(params![
+            seq,
+            event.thread_id.as_str(),
+            event.run_id.as_str(),
+            event.user_id,
+            event.event_type,
+            event.category,
+            json_text(&event.content),
+            json_text(&event.metadata),
+            micros(event.created_at),
+        ])?;
+    }
+    Ok(())
 }
 
 /// Writes events in order and returns the seq of each.

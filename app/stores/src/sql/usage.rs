@@ -266,8 +266,28 @@ pub(crate) fn add_usage(
     }
 }
 
-/// Returns input, output and total tokens, and the cached part of the input.
+/// Adds the usage of one model by a run that ends, with a prepared statement.
+pub(crate) fn insert_usage(
+    connection: &rusqlite::Connection,
+    run: &str,
+    model: &str,
+    usage: &UsageMetadata,
+) -> rusqlite::Result<()> {
+    let (model, [input, output, total, cached]) = (plain(model), token_counts(usage));
+    connection
+        .prepare_cached(ADD_USAGE)?
+        .execute(rusqlite::params![
+            model, model, input, output, total, cached, run
+        ])?;
+    Ok(())
+}
+
 fn tokens(usage: &UsageMetadata) -> [Value; 4] {
+    token_counts(usage).map(Value::from)
+}
+
+/// Returns input, output and total tokens, and the cached part of the input.
+fn token_counts(usage: &UsageMetadata) -> [i64; 4] {
     let usage = usage.clone().believable();
     [
         usage.input_tokens,
@@ -275,5 +295,5 @@ fn tokens(usage: &UsageMetadata) -> [Value; 4] {
         usage.total(),
         usage.cache_read(),
     ]
-    .map(|count| i64::try_from(count).unwrap_or(i64::MAX).into())
+    .map(|count| i64::try_from(count).unwrap_or(i64::MAX))
 }

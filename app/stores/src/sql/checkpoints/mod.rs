@@ -5,6 +5,7 @@ mod forget;
 mod line;
 mod lookup;
 mod newest;
+mod prepared_write;
 mod ranges;
 mod read;
 mod row;
@@ -23,6 +24,7 @@ use crate::db::error::read_checkpoints;
 
 pub(crate) use line::{LineEnd, checkpoint_exists, copy_line, finish_line};
 pub(crate) use newest::{newest_channels, newest_states};
+pub(crate) use prepared_write::insert_checkpoints;
 pub(crate) use write::{
     add_checkpoints, delete_past_checkpoints, delete_run_checkpoints, delete_thread_checkpoints,
     has_pending_nodes, new_messages, refuse_incomplete,

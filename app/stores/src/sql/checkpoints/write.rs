@@ -42,7 +42,7 @@ const CHECKPOINTS: &str = "checkpoints (thread_id, checkpoint_id, parent_id, run
     next_json, machine_json, metadata_json, created_at)";
 
 /// Updates the pending nodes of an existing checkpoint.
-const AMEND: &str = "\
+pub(super) const AMEND: &str = "\
     UPDATE checkpoints SET next_json = ?, machine_json = ? WHERE thread_id = ? AND checkpoint_id = ? \
     RETURNING 'amended'";
 
@@ -113,7 +113,7 @@ fn checkpoint_values(row: checkpoint::Model) -> Vec<Value> {
     ]
 }
 
-const COUNT_MESSAGES: &str = "SELECT 'messages', COUNT(*) FROM checkpoint_messages WHERE thread_id = ? AND place BETWEEN ? AND ?";
+pub(super) const COUNT_MESSAGES: &str = "SELECT 'messages', COUNT(*) FROM checkpoint_messages WHERE thread_id = ? AND place BETWEEN ? AND ?";
 
 /// Returns the log positions that must exist once `writes` are stored: the new ones, the one before
 /// them, and the greatest one that a layout names.
@@ -121,7 +121,7 @@ const COUNT_MESSAGES: &str = "SELECT 'messages', COUNT(*) FROM checkpoint_messag
 /// A writer numbers its messages from the end of the log and sends them in order. So when each
 /// commit connects to the previous one, every lower position exists too, and what earlier commits
 /// proved need not be counted again.
-fn positions_to_verify(writes: &[CheckpointWrite]) -> Option<LogRange> {
+pub(super) fn positions_to_verify(writes: &[CheckpointWrite]) -> Option<LogRange> {
     let first_new = writes
         .iter()
         .flat_map(|write| &write.new_messages)

@@ -10,10 +10,10 @@ use crate::db::error::read;
 use crate::db::json::{from_json, json_text};
 use crate::db::statement_batch::StatementBatch;
 
-const WRITE: &str = "INSERT INTO tool_calls (run_id, call_key, result_json) VALUES (?, ?, ?) \
+pub(super) const WRITE: &str = "INSERT INTO tool_calls (run_id, call_key, result_json) VALUES (?, ?, ?) \
     ON CONFLICT (run_id, call_key) DO UPDATE SET result_json = excluded.result_json";
 
-const FORGET: &str = "DELETE FROM tool_calls WHERE run_id = ?";
+pub(super) const FORGET: &str = "DELETE FROM tool_calls WHERE run_id = ?";
 
 const READ: &str = "SELECT result_json FROM tool_calls WHERE run_id = $1 AND call_key = $2";
 

@@ -12,8 +12,9 @@ use tokio::time::Instant;
 
 use super::SqlRunStore;
 use super::calls::add_calls;
-use super::commit_guard::{CommitCheck, guard, releases_run};
+use super::commit_guard::{CommitCheck, RunState, guard, releases_run};
 use super::commit_outcome::{CommitRefusal, ThreadOutcome};
+use super::prepared_commit;
 use crate::db::entity::{micros, run, thread};
 use crate::db::error::read;
 use crate::db::json::json_text;
@@ -52,7 +53,12 @@ impl SqlRunStore {
         let result = self
             .db
             .writes()
-            .run_as(class, commit, |tx, commit| Box::pin(write(tx, commit)))
+            .run_prepared(
+                class,
+                commit,
+                |tx, commit| Box::pin(write(tx, commit)),
+                Some(prepared_commit::commit),
+            )
             .await;
         histogram!("deerflow_commit_seconds").record(since.elapsed());
         match result {
@@ -72,7 +78,7 @@ impl SqlRunStore {
                 .one(self.db.reads())
                 .await,
         )?;
-        Ok(CommitCheck::of(row.as_ref(), commit))
+        Ok(CommitCheck::of(row.map(RunState::from).as_ref(), commit))
     }
 }
 

@@ -27,15 +27,35 @@ pub(super) enum CommitCheck {
     Refused(CommitError),
 }
 
+/// Columns of a run that decide about a commit.
+#[derive(Debug)]
+pub(super) struct RunState {
+    pub(super) thread_id: String,
+    pub(super) status: String,
+    pub(super) attempt: i64,
+    pub(super) last_batch: i64,
+}
+
+impl From<run::Model> for RunState {
+    fn from(row: run::Model) -> Self {
+        Self {
+            thread_id: row.thread_id,
+            status: row.status,
+            attempt: row.attempt,
+            last_batch: row.last_batch,
+        }
+    }
+}
+
 impl CommitCheck {
-    pub(super) fn of(row: Option<&run::Model>, commit: &RunCommit) -> Self {
+    pub(super) fn of(row: Option<&RunState>, commit: &RunCommit) -> Self {
         let Some(row) = row.filter(|row| row.thread_id == commit.thread_id.as_str()) else {
             return Self::Refused(CommitError::Gone(commit.run_id.clone()));
         };
         let Some(status) = RunStatus::parse(&row.status) else {
             let text = format!(
                 "run {} is damaged: unknown status {:?}",
-                row.run_id, row.status
+                commit.run_id, row.status
             );
             return Self::Refused(CommitError::Store(StoreError::Failed(text)));
         };
@@ -60,13 +80,13 @@ pub(super) fn releases_run(commit: &RunCommit) -> bool {
     commit.end.is_none() && commit.advance == Some(RunStatus::Pending)
 }
 
-fn number(commit: &RunCommit) -> i64 {
+pub(super) fn number(commit: &RunCommit) -> i64 {
     i64::try_from(commit.batch).unwrap_or(i64::MAX)
 }
 
 const LOCK_THREAD: &str = "SELECT 'locked' FROM threads_meta WHERE thread_id = ? FOR UPDATE";
 
-const END_THREAD: &str = "\
+pub(super) const END_THREAD: &str = "\
     UPDATE threads_meta SET updated_at = ?, state_updated_at = ?, display_name = COALESCE(?, display_name), status = CASE WHEN EXISTS (\
         SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
             AND runs.status IN ('pending', 'starting', 'running')) THEN 'busy' ELSE ? END \
@@ -208,6 +228,11 @@ fn is_legal_before(commit: &RunCommit) -> Expr {
     })
 }
 
+/// Returns `true` if the commit's steps are legal from this status.
+pub(super) fn permits(status: RunStatus, commit: &RunCommit) -> bool {
+    legal_before(commit).any(|legal| legal == status)
+}
+
 /// Returns the statuses from which the commit's steps are legal.
 fn legal_before(commit: &RunCommit) -> impl Iterator<Item = RunStatus> {
     let ends = commit
@@ -235,20 +260,22 @@ async fn refusal_reason(
     let row = run::Entity::find_by_id(commit.run_id.as_str())
         .one(tx)
         .await?;
-    Ok(match CommitCheck::of(row.as_ref(), commit) {
-        CommitCheck::Repeated => CommitRefusal::Repeated(thread_outcome(tx, commit).await?),
-        CommitCheck::Refused(error) => CommitRefusal::Refused(error),
-        CommitCheck::New(status) => {
-            let to = commit
-                .end
-                .as_ref()
-                .map(|end| end.status)
-                .or(commit.advance)
-                .unwrap_or(status);
-            let text = format!("run {} cannot go from {status} to {to}", commit.run_id);
-            CommitRefusal::Refused(CommitError::Store(StoreError::Failed(text)))
-        }
-    })
+    Ok(
+        match CommitCheck::of(row.map(RunState::from).as_ref(), commit) {
+            CommitCheck::Repeated => CommitRefusal::Repeated(thread_outcome(tx, commit).await?),
+            CommitCheck::Refused(error) => CommitRefusal::Refused(error),
+            CommitCheck::New(status) => {
+                let to = commit
+                    .end
+                    .as_ref()
+                    .map(|end| end.status)
+                    .or(commit.advance)
+                    .unwrap_or(status);
+                let text = format!("run {} cannot go from {status} to {to}", commit.run_id);
+                CommitRefusal::Refused(CommitError::Store(StoreError::Failed(text)))
+            }
+        },
+    )
 }
 
 /// Returns the effect on the thread of a commit that was committed before.

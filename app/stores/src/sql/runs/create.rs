@@ -17,10 +17,11 @@ use sea_orm::{
 };
 
 use super::SqlRunStore;
-use super::row::{admitted, cancel_word, new_row, readable, record};
+use super::row::{admitted, cancel_word, named_assistant, new_row, readable, record};
 use super::unreadable::{end_unreadable, end_unreadable_row, sanitised};
-use super::{queue, takeover};
+use super::{prepared_admission, queue, takeover};
 use crate::db::entity::{micros, moment, plain, run, thread};
+use crate::db::space::WriteClass;
 use crate::db::statement_batch::{StatementBatch, tagged};
 use crate::db::tx::{TxError, TxFuture};
 use crate::sql::requests::{claim_key, key_claimed, lookup_key};
@@ -30,7 +31,12 @@ impl RunCreateStore for SqlRunStore {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
         self.db
             .writes()
-            .create(run, |tx, run| Box::pin(admit(tx, run)))
+            .run_prepared(
+                WriteClass::Creation,
+                run,
+                |tx, run| Box::pin(admit(tx, run)),
+                Some(prepared_admission::admit),
+            )
             .await
     }
 
@@ -115,12 +121,7 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
         plain(&request.assistant).into(),
         new.user_id.clone().into(),
     );
-    let named: Value = request
-        .metadata
-        .get("assistant_id")
-        .and_then(serde_json::Value::as_str)
-        .map(plain)
-        .into();
+    let named: Value = named_assistant(new).into();
     let at = micros(new.at);
     match request.scope.if_not_exists() {
         IfNotExists::Create => {

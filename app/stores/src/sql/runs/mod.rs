@@ -6,12 +6,17 @@ mod commit_guard;
 mod commit_outcome;
 mod create;
 mod delete;
+mod prepared_admission;
+mod prepared_commit;
 mod query;
 mod queue;
 mod row;
 mod split;
 mod takeover;
 mod unreadable;
+
+#[cfg(test)]
+mod prepared_tests;
 
 use crate::db::connect::Database;
 

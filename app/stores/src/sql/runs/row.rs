@@ -65,6 +65,12 @@ pub(crate) fn admitted(new: &NewRun, status: RunStatus) -> RunRecord {
     }
 }
 
+/// Returns the assistant that the request names in its metadata.
+pub(super) fn named_assistant(new: &NewRun) -> Option<String> {
+    let named = new.request().metadata.get("assistant_id");
+    named.and_then(serde_json::Value::as_str).map(plain)
+}
+
 /// Reads a row. The error of an unreadable one names the run.
 pub(crate) fn record(row: run::Model) -> Result<RunRecord, DbErr> {
     let id = row.run_id.clone();

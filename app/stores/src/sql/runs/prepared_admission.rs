@@ -1,0 +1,169 @@
+//! Admission of a run to a free thread with prepared statements of SQLite.
+//!
+//! Each function checks before it writes, so that a refusal changes nothing. Admissions with an
+//! idempotency key or a delay, and those to busy threads, are left to [`super::create`].
+
+use deerflow_runtime::runs::store::{AdmitError, Admitted, NewRun};
+use deerflow_runtime::runs::{IfNotExists, RunStatus};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::row::{admitted, named_assistant, new_row};
+use crate::db::entity::{micros, plain, run, thread};
+use crate::db::tx::Prepared;
+
+const THREAD_OWNER: &str = "SELECT user_id FROM threads_meta WHERE thread_id = ?1";
+const DELETED_THREAD_OWNER: &str = "SELECT user_id FROM deleted_threads WHERE thread_id = ?1";
+const HAS_UNFINISHED_RUN: &str = "\
+    SELECT 1 FROM runs WHERE thread_id = ?1 AND status IN ('pending', 'starting', 'running') LIMIT 1";
+
+const INSERT_RUN: &str = "\
+    INSERT INTO runs (run_id, thread_id, assistant_id, user_id, status, attempt, model_name, multitask_strategy, metadata_json, \
+        kwargs_json, last_batch, recipe_json, webhook, owner, losses, place, due_at, created_at, updated_at) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
+    ON CONFLICT (run_id) DO NOTHING";
+
+const INSERT_THREAD: &str = "\
+    INSERT INTO threads_meta (thread_id, assistant_id, user_id, run_assistant_id, status, metadata_json, pinned, temporary, \
+        created_at, updated_at, state_updated_at, ttl_micros, keep_latest) \
+    VALUES (?1, ?2, ?3, ?4, 'busy', '{}', FALSE, ?5, ?6, ?6, ?6, ?7, ?8)";
+
+const SET_BUSY: &str = "\
+    UPDATE threads_meta SET status = 'busy', updated_at = ?2, \
+        run_assistant_id = CASE WHEN assistant_id IS NULL THEN ?3 ELSE run_assistant_id END, \
+        assistant_id = COALESCE(assistant_id, ?4) \
+    WHERE thread_id = ?1";
+
+const PIN_CONTENT: &str = "\
+    INSERT INTO flow_pins (thread_id, content_hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+
+/// State of the thread of a new run.
+enum ThreadState {
+    /// It exists, belongs to the user and has no unfinished run.
+    Free,
+    /// It does not exist and may be created.
+    Absent,
+    /// It is missing, or belongs to another user.
+    NotFound,
+    /// It has unfinished runs.
+    Busy,
+}
+
+/// Admits a run.
+pub(super) fn admit(
+    connection: &Connection,
+    new: &NewRun,
+) -> rusqlite::Result<Prepared<Admitted, AdmitError>> {
+    if new.request().idempotency_key().is_some() || new.created_at > new.at {
+        return Ok(Prepared::Unsuited);
+    }
+    let state = thread_state(connection, new)?;
+    match state {
+        ThreadState::Busy => return Ok(Prepared::Unsuited),
+        ThreadState::NotFound => {
+            let not_found = AdmitError::ThreadNotFound(new.thread_id.clone());
+            return Ok(Prepared::Done(Err(not_found)));
+        }
+        ThreadState::Free | ThreadState::Absent => {}
+    }
+    if !insert_run(connection, &new_row(new, RunStatus::Starting))? {
+        // The run's id is in use.
+        return Ok(Prepared::Unsuited);
+    }
+    match state {
+        ThreadState::Absent => insert_thread(connection, new)?,
+        _ => set_busy(connection, new)?,
+    }
+    if let Some(pin) = &new.recipe.pin {
+        let values = params![new.thread_id.as_str(), plain(&pin.content_hash)];
+        connection.prepare_cached(PIN_CONTENT)?.execute(values)?;
+    }
+    Ok(Prepared::Done(Ok(Admitted {
+        run: admitted(new, RunStatus::Starting),
+        displaced: Vec::new(),
+    })))
+}
+
+fn thread_state(connection: &Connection, new: &NewRun) -> rusqlite::Result<ThreadState> {
+    let thread = [new.thread_id.as_str()];
+    let user = |sql| {
+        let mut statement = connection.prepare_cached(sql)?;
+        let user = statement.query_row(thread, |row| row.get::<_, Option<String>>(0));
+        user.optional()
+    };
+    let is_foreign = |user: &Option<String>| *user != new.user_id;
+    if let Some(user) = user(THREAD_OWNER)? {
+        if is_foreign(&user) {
+            return Ok(ThreadState::NotFound);
+        }
+        let is_busy = connection
+            .prepare_cached(HAS_UNFINISHED_RUN)?
+            .exists(thread)?;
+        return Ok(if is_busy {
+            ThreadState::Busy
+        } else {
+            ThreadState::Free
+        });
+    }
+    let may_create = new.request().scope.if_not_exists() == IfNotExists::Create
+        && !user(DELETED_THREAD_OWNER)?.is_some_and(|user| is_foreign(&user));
+    Ok(if may_create {
+        ThreadState::Absent
+    } else {
+        ThreadState::NotFound
+    })
+}
+
+/// Inserts the run. Returns `false` if its id is in use.
+fn insert_run(connection: &Connection, row: &run::Model) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached(INSERT_RUN)?;
+    let inserted = statement.execute(params![
+        row.run_id,
+        row.thread_id,
+        row.assistant_id,
+        row.user_id,
+        row.status,
+        row.attempt,
+        row.model_name,
+        row.multitask_strategy,
+        row.metadata_json,
+        row.kwargs_json,
+        row.last_batch,
+        row.recipe_json,
+        row.webhook,
+        row.owner,
+        row.losses,
+        row.place,
+        row.due_at,
+        row.created_at,
+        row.updated_at,
+    ])?;
+    Ok(inserted == 1)
+}
+
+fn insert_thread(connection: &Connection, new: &NewRun) -> rusqlite::Result<()> {
+    let request = new.request();
+    let ttl = request.created_thread_ttl();
+    let values = params![
+        new.thread_id.as_str(),
+        plain(&request.assistant),
+        new.user_id,
+        named_assistant(new),
+        request.scope.is_temporary(),
+        micros(new.at),
+        ttl.and_then(|ttl| ttl.after.num_microseconds()),
+        thread::keeps_latest(ttl),
+    ];
+    connection.prepare_cached(INSERT_THREAD)?.execute(values)?;
+    Ok(())
+}
+
+fn set_busy(connection: &Connection, new: &NewRun) -> rusqlite::Result<()> {
+    let values = params![
+        new.thread_id.as_str(),
+        micros(new.at),
+        named_assistant(new),
+        plain(&new.request().assistant),
+    ];
+    connection.prepare_cached(SET_BUSY)?.execute(values)?;
+    Ok(())
+}
