@@ -13,6 +13,7 @@ pub(crate) mod migration;
 pub(crate) mod pool;
 pub(crate) mod prepared;
 pub(crate) mod probe;
+pub(crate) mod queue_slot;
 pub(crate) mod readiness;
 pub(crate) mod session_lock;
 pub(crate) mod shared_access;
@@ -22,6 +23,7 @@ pub(crate) mod text_lock;
 pub(crate) mod tx;
 pub(crate) mod write_job;
 pub(crate) mod write_queue;
+pub(crate) mod writer_thread;
 pub(crate) mod writes;
 
 #[cfg(test)]

@@ -4,12 +4,11 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Builder, JoinHandle};
+use std::thread::Builder;
 
 use deerflow_core::fail_points;
-use deerflow_core::tasks::{TaskKind, Tasks, panic_text};
+use deerflow_core::tasks::{TaskKind, Tasks};
 use futures_util::future::BoxFuture;
-use metrics::{gauge, histogram};
 use sea_orm::{
     DatabaseConnection, DatabaseTransaction, DbErr, SqliteTransactionMode, TransactionOptions,
     TransactionTrait,
@@ -22,9 +21,11 @@ use tokio_util::sync::CancellationToken;
 use crate::db::disk_watch::{Cause, DiskWatch};
 use crate::db::error::{DbFailure, FromDbFailure};
 use crate::db::prepared::PreparedWriter;
+use crate::db::queue_slot::QueueSlot;
 use crate::db::space::WriteClass;
 use crate::db::tx::{PreparedWork, TxError, Work};
 use crate::db::write_job::{Batch, Job, JobOutcome, QueuedWrite};
+use crate::db::writer_thread::WriterThread;
 
 /// Callers wait while this many writes are queued.
 const QUEUE_LENGTH: usize = 1024;
@@ -38,23 +39,6 @@ pub(crate) type Reconnect = Box<
         + Send
         + Sync,
 >;
-
-/// A position in the writer's queue, counted by metrics while it exists.
-struct QueueSlot(Instant);
-
-impl QueueSlot {
-    fn new() -> Self {
-        gauge!("deerflow_write_queue_depth").increment(1.0);
-        Self(Instant::now())
-    }
-}
-
-impl Drop for QueueSlot {
-    fn drop(&mut self) {
-        gauge!("deerflow_write_queue_depth").decrement(1.0);
-        histogram!("deerflow_write_queue_seconds").record(self.0.elapsed());
-    }
-}
 
 /// A queued write with its position.
 type QueueEntry = (QueueSlot, Box<dyn Job>);
@@ -165,22 +149,6 @@ impl WriteQueue {
         );
         self.jobs.send(queued).await.map_err(|_| closed())?;
         reply.await.map_err(|_| closed())?
-    }
-}
-
-/// The writer's thread. When it is dropped, the thread completes the queued work and ends.
-struct WriterThread {
-    stop: CancellationToken,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for WriterThread {
-    fn drop(&mut self) {
-        self.stop.cancel();
-        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
-            let reason = panic_text(panic.as_ref());
-            tracing::error!(reason, "the writer of the database panicked");
-        }
     }
 }
 
