@@ -109,9 +109,9 @@ pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match Content::deserialize(deserializer)? {
-            Content::Text(text) => text,
-            Content::Other(content) => text_of(&content).into(),
+        Ok(Self(match TextOrParts::deserialize(deserializer)? {
+            TextOrParts::Text(text) => text,
+            TextOrParts::Other(content) => text_of(&content).into(),
         }))
     }
 }
@@ -119,7 +119,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 /// Content of a message.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum TextOrParts<'a> {
     #[serde(borrow)]
     Text(Cow<'a, str>),
     Other(Value),
