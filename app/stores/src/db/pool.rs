@@ -10,7 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use crate::db::config::{OpenError, PostgresConfig};
 
 /// Time that SQLite waits for a lock of another program.
-pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time that a caller waits for a connection.
 pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit of a statement on Postgres, including lock waits, in milliseconds.

@@ -3,11 +3,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use deerflow_core::fail_points;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::db::pool::BUSY_TIMEOUT;
 use crate::db::write_job::{Batch, Job};
 
 /// Statements that stay prepared.
@@ -79,7 +79,8 @@ impl PreparedWriter {
         if self.connection.is_none() {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let connection = Connection::open_with_flags(&self.file, flags)?;
-            connection.busy_timeout(BUSY_TIMEOUT)?;
+            // Only another program can hold the lock. The other writing connection waits for it.
+            connection.busy_timeout(Duration::ZERO)?;
             connection.execute_batch(SETTINGS)?;
             connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
             self.connection = Some(connection);

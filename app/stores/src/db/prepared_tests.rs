@@ -86,3 +86,13 @@ fn panic_returns_all_jobs_and_stores_none() {
     assert_eq!(rig.write(&[ONE, "panics"]), (0, 2, 0));
     assert_eq!(rig.write(&[ONE]), (1, 0, 1));
 }
+
+#[test]
+fn lock_of_another_program_returns_all_jobs() {
+    let mut rig = Rig::new();
+    let other = Connection::open(&rig.file).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(rig.write(&[ONE, TWO]), (0, 2, 0));
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(rig.write(&[ONE, TWO]), (2, 0, 2));
+}

@@ -259,6 +259,10 @@ impl Writer {
         }
         // As in `attempt`: a write that a restart would not find must not be acknowledged.
         let checked = self.disk.as_mut().map_or(Ok(()), DiskWatch::check_files);
+        if checked.is_err() {
+            // It may have opened the other file, and must not write there if this one returns.
+            prepared.close();
+        }
         for job in committed {
             job.reply(checked.clone());
         }
