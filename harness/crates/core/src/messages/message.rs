@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
@@ -79,6 +79,14 @@ struct Inner {
     json: OnceLock<Box<RawValue>>,
     size: OnceLock<TextSize>,
     framed: OnceLock<Message>,
+    wire: OnceLock<WireJson>,
+}
+
+/// JSON of a message in the format of a provider.
+#[derive(Debug)]
+struct WireJson {
+    format: u64,
+    json: Option<Arc<RawValue>>,
 }
 
 impl Deref for Message {
@@ -101,6 +109,7 @@ impl From<MessageBody> for Message {
             json: OnceLock::new(),
             size: OnceLock::new(),
             framed: OnceLock::new(),
+            wire: OnceLock::new(),
         }))
     }
 }
@@ -160,8 +169,7 @@ impl Message {
     /// Returns the message as JSON, serialized at the first call.
     pub fn json(&self) -> &RawValue {
         self.0.json.get_or_init(|| {
-            serde_json::value::to_raw_value(&self.0.body)
-                .unwrap_or_else(|_| RawValue::NULL.to_owned())
+            to_raw_value(&self.0.body).unwrap_or_else(|_| RawValue::NULL.to_owned())
         })
     }
 
@@ -177,6 +185,26 @@ impl Message {
     /// and cached, so that user input with images is not copied for each model request.
     pub fn framed(&self, frame: impl FnOnce(&Self) -> Self) -> &Self {
         self.0.framed.get_or_init(|| frame(self))
+    }
+
+    /// Returns the message as JSON in a provider's format, as `build` creates it; `None` if the
+    /// format omits the message. `format` identifies the result of `build`. The JSON of the first
+    /// format is cached, because requests to a model repeat the messages of earlier requests.
+    pub fn wire_json(
+        &self,
+        format: u64,
+        build: impl Fn(&Self) -> Option<Value>,
+    ) -> Option<Arc<RawValue>> {
+        let built = || build(self).and_then(|value| to_raw_value(&value).ok().map(Arc::from));
+        let cached = self.0.wire.get_or_init(|| WireJson {
+            format,
+            json: built(),
+        });
+        if cached.format == format {
+            cached.json.clone()
+        } else {
+            built()
+        }
     }
 
     /// Parses a message from the JSON that [`Message::json`] returned, and caches this JSON, so
@@ -274,5 +302,34 @@ impl MessageBody {
             response_metadata: Map::new(),
             kind,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_of_first_provider_format_is_built_once() {
+        let message = Message::human("hi");
+        let builds = Cell::new(0);
+        let sent = |format: u64| {
+            let json = message.wire_json(format, |message| {
+                builds.set(builds.get() + 1);
+                (format < 3).then(|| json!([format, message.content.text()]))
+            });
+            json.map(|json| json.get().to_owned())
+        };
+        assert_eq!(sent(1).as_deref(), Some(r#"[1,"hi"]"#));
+        assert_eq!(sent(1).as_deref(), Some(r#"[1,"hi"]"#));
+        assert_eq!(builds.get(), 1);
+        assert_eq!(sent(2).as_deref(), Some(r#"[2,"hi"]"#));
+        assert_eq!(sent(3), None);
+        assert_eq!(sent(1).as_deref(), Some(r#"[1,"hi"]"#));
+        assert_eq!(builds.get(), 3);
     }
 }

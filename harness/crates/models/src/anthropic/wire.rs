@@ -113,7 +113,7 @@ impl Wire for Messages {
         Call {
             url: Self::url(endpoint),
             headers,
-            body,
+            body: body.into(),
         }
     }
 

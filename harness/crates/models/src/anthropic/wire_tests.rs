@@ -31,6 +31,7 @@ fn sent(extra: Value, caches: bool, request: &ModelRequest) -> Value {
         Some(&Credential::of("key")),
     )
     .body
+    .to_value()
 }
 
 /// Returns parts as stored for this model.

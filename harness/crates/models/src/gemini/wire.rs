@@ -66,7 +66,7 @@ impl Wire for GenerateContent {
                 .map(|key| ("x-goog-api-key", key.text().to_owned()))
                 .into_iter()
                 .collect(),
-            body: body(&self.origin, settings, request, self.thinks),
+            body: body(&self.origin, settings, request, self.thinks).into(),
         }
     }
 

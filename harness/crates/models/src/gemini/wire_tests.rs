@@ -33,6 +33,7 @@ fn sent_to(model: &str, extra: Value, request: &ModelRequest) -> Value {
         None,
     )
     .body
+    .to_value()
 }
 
 #[test]

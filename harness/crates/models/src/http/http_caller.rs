@@ -59,6 +59,8 @@ impl<W: Wire> HttpCaller<W> {
             .post(url)
             .header(ACCEPT, "text/event-stream, application/json")
             .json(&body);
+        // The body is serialized. The parts must not use memory while the provider works.
+        drop(body);
         for (name, value) in headers {
             let (name, value) = header(name, &value).ok_or_else(|| {
                 self.error(

@@ -123,7 +123,7 @@ impl Settings {
 
     /// Merges the remaining settings into `body`: first the keys themselves, then `model_kwargs`,
     /// then `extra_body`.
-    pub(crate) fn merge_into(self, body: &mut Map<String, Value>) {
+    pub(crate) fn merge_into(self, body: &mut impl Extend<(String, Value)>) {
         body.extend(self.sent);
         body.extend(self.extra.into_iter().flatten());
     }

@@ -73,7 +73,9 @@ fn server<W: Wire>(
     let (wire, endpoint) = wire(&entry).expect("a wire");
     let sends = move |request: &ModelRequest| {
         let settings: Map<String, Value> = entry.settings_for(request).expect("settings");
-        wire.call(request, &settings, &endpoint, None).body
+        wire.call(request, &settings, &endpoint, None)
+            .body
+            .to_value()
     };
     StrictServer {
         name,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::credentials::Credential;
 use super::decoder::AnswerReader;
 use super::endpoint::Endpoint;
+use super::request_body::RequestBody;
 use crate::ModelRequest;
 
 /// Request that is ready to be sent.
@@ -18,7 +19,7 @@ pub(crate) struct Call {
     /// Headers in addition to the entry's. Their values are treated as secrets.
     pub(crate) headers: Vec<(&'static str, String)>,
     /// JSON body.
-    pub(crate) body: Value,
+    pub(crate) body: RequestBody,
 }
 
 /// API of a provider. Pure: [`super::HttpChatModel`] does the input and output.

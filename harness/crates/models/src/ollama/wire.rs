@@ -55,7 +55,7 @@ impl Wire for Chat {
         Call {
             url: endpoint.url(&["api", "chat"]),
             headers: key.map(bearer).into_iter().collect(),
-            body: body(&self.model, settings, request, self.thinks),
+            body: body(&self.model, settings, request, self.thinks).into(),
         }
     }
 

@@ -23,6 +23,7 @@ fn sent(extra: Value, thinks: bool, request: &ModelRequest) -> Value {
         None,
     )
     .body
+    .to_value()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::decode::ChatCompletionsReader;
 use super::dialect::Dialect;
 use super::wire;
-use crate::http::{Call, Credential, Endpoint, Wire, bearer};
+use crate::http::{Call, Credential, Endpoint, ToolTexts, Wire, bearer};
 use crate::{ModelEntry, ModelRequest};
 
 /// Chat completions in one dialect.
@@ -13,6 +13,7 @@ use crate::{ModelEntry, ModelRequest};
 pub(crate) struct ChatCompletions {
     model: String,
     dialect: Dialect,
+    tools: ToolTexts,
 }
 
 impl ChatCompletions {
@@ -25,6 +26,7 @@ impl ChatCompletions {
             Self {
                 model: entry.model.clone(),
                 dialect,
+                tools: ToolTexts::default(),
             },
             endpoint,
         ))
@@ -44,7 +46,7 @@ impl Wire for ChatCompletions {
         Call {
             url: endpoint.url(&["chat", "completions"]),
             headers: key.map(bearer).into_iter().collect(),
-            body: wire::body(&self.model, settings, request, self.dialect),
+            body: wire::body(&self.model, settings, request, self.dialect, &self.tools),
         }
     }
 

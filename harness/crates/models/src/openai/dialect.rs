@@ -1,6 +1,8 @@
 //! Differences between servers that implement chat completions: a small value that is chosen per
 //! entry.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::http::ProviderDefaults;
 
 const SERVER: ProviderDefaults = ProviderDefaults {
@@ -54,6 +56,24 @@ pub(crate) struct Dialect {
 }
 
 impl Dialect {
+    /// Identifies the JSON of messages: equal for two dialects only if they send each message in the
+    /// same form.
+    pub(crate) fn message_format(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let form = (
+            "chat completions",
+            self.reasoning_field,
+            self.reasoning_placeholder,
+            self.returns_reasoning_details,
+            self.returns_call_extras,
+            self.drops_names,
+            self.accepts_images,
+            self.flattens_content,
+        );
+        form.hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// OpenAI and servers without differences.
     pub(crate) const OPENAI: Self = Self {
         provider: "openai",

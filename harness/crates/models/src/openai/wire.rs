@@ -6,7 +6,10 @@ use serde_json::{Map, Value, json};
 use super::calls::CALL_EXTRAS_KWARG;
 use super::decode::REASONING_DETAILS_KWARG;
 use super::dialect::Dialect;
-use crate::http::{Block, Image, Settings, blocks, short_id, system_text, tool_name, wire_name};
+use crate::http::{
+    Block, Image, JsonPart, RequestBody, Settings, ToolTexts, blocks, short_id, system_text,
+    tool_name, wire_name,
+};
 use crate::{ModelRequest, ToolSchema};
 use deerflow_core::messages::{Content, InvalidToolCall, Message, MessageKind, ToolCall, kwargs};
 
@@ -19,25 +22,24 @@ pub(super) fn body(
     settings: &Map<String, Value>,
     request: &ModelRequest,
     dialect: Dialect,
-) -> Value {
+    tools: &ToolTexts,
+) -> RequestBody {
     let counted = settings.get("stream_usage") != Some(&Value::Bool(false));
-    let mut body = Map::new();
-    body.insert("model".to_owned(), json!(model));
-    body.insert(
-        "messages".to_owned(),
-        Value::Array(messages(request, dialect)),
-    );
+    let mut body = RequestBody::default();
+    body.insert("model", json!(model));
+    body.insert("messages", JsonPart::List(messages(request, dialect)));
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+        let tools = tools.of(&request.tools, |list| list.iter().map(tool).collect());
+        body.insert("tools", tools);
     }
     let streamed = !dialect.calls_in_text || request.tools.is_empty();
-    body.insert("stream".to_owned(), json!(streamed));
+    body.insert("stream", json!(streamed));
     if streamed && counted {
-        body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+        body.insert("stream_options", json!({"include_usage": true}));
     }
     let mut settings = Settings::of(settings);
     if dialect.splits_reasoning {
-        body.insert("reasoning_split".to_owned(), json!(true));
+        body.insert("reasoning_split", json!(true));
     }
     if dialect.accepts_ollama_names {
         rename_ollama_settings(&mut settings, &mut body);
@@ -45,32 +47,34 @@ pub(super) fn body(
     if dialect.renames_max_tokens
         && let Some(limit) = settings.take(&["max_completion_tokens", "max_tokens"])
     {
-        body.insert("max_completion_tokens".to_owned(), limit);
+        body.insert("max_completion_tokens", limit);
     }
     settings.merge_into(&mut body);
     if dialect.renames_thinking_switch
-        && let Some(Value::Object(switches)) = body.get_mut("chat_template_kwargs")
+        && let Some(switches) = body.object_mut("chat_template_kwargs")
         && let Some(thinking) = switches.shift_remove("thinking")
     {
         switches.entry("enable_thinking").or_insert(thinking);
     }
-    Value::Object(body)
+    body
 }
 
-fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<Value> {
+fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<JsonPart> {
+    let format = dialect.message_format();
     let mut list = Vec::with_capacity(request.messages.len() + 1);
-    list.extend(system_text(request).map(|text| json!({"role": "system", "content": text})));
+    let system = system_text(request);
+    list.extend(system.map(|text| json!({"role": "system", "content": text}).into()));
     // Results cannot contain images on this wire. The images follow after all results of a batch,
     // because the batch must not be interrupted.
     let mut images = Vec::new();
     for message in &request.messages {
-        let sent = self::message(message, dialect);
+        let sent = message.wire_json(format, |message| self::message(message, dialect));
         if matches!(message.kind, MessageKind::Tool { .. }) {
             images.extend(images_of(&message.content).filter(|_| dialect.accepts_images));
         } else if sent.is_some() {
             list.extend(images_as_user_message(&mut images));
         }
-        list.extend(sent);
+        list.extend(sent.map(JsonPart::Text));
     }
     list.extend(images_as_user_message(&mut images));
     list
@@ -224,14 +228,13 @@ fn images_of(content: &Content) -> impl Iterator<Item = Value> {
 }
 
 /// Moves the images into a user message.
-fn images_as_user_message(images: &mut Vec<Value>) -> Option<Value> {
+fn images_as_user_message(images: &mut Vec<Value>) -> Option<JsonPart> {
     if images.is_empty() {
         return None;
     }
     let label = json!({"type": "text", "text": "(images of the results)"});
-    Some(
-        json!({"role": "user", "content": std::iter::once(label).chain(images.drain(..)).collect::<Value>()}),
-    )
+    let content: Value = std::iter::once(label).chain(images.drain(..)).collect();
+    Some(json!({"role": "user", "content": content}).into())
 }
 
 fn image_url(image: &Image<'_>) -> Value {
@@ -261,9 +264,9 @@ fn block(block: &Value) -> Option<Value> {
 }
 
 /// Renames Ollama's own parameters to those of chat completions.
-fn rename_ollama_settings(settings: &mut Settings, body: &mut Map<String, Value>) {
+fn rename_ollama_settings(settings: &mut Settings, body: &mut RequestBody) {
     if let Some(limit) = settings.take(&["max_tokens", "num_predict"]) {
-        body.insert("max_tokens".to_owned(), limit);
+        body.insert("max_tokens", limit);
     }
     let effort = match settings.take(&["reasoning"]) {
         Some(Value::Bool(false)) => Some(json!("none")),

@@ -8,6 +8,16 @@ use std::sync::Arc;
 use super::*;
 use deerflow_core::messages::{MessageBody, ToolStatus};
 
+/// Returns the body as a tree.
+fn body(
+    model: &str,
+    settings: &Map<String, Value>,
+    request: &ModelRequest,
+    dialect: Dialect,
+) -> Value {
+    super::body(model, settings, request, dialect, &ToolTexts::default()).to_value()
+}
+
 fn request(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
         message_id: "m".to_owned(),

@@ -113,7 +113,7 @@ impl Wire for Responses {
         Call {
             url,
             headers,
-            body: body(&self.origin, settings, request, self.flavor, self.reasons),
+            body: body(&self.origin, settings, request, self.flavor, self.reasons).into(),
         }
     }
 

@@ -31,6 +31,7 @@ fn sent(extra: Value, flavor: Flavor, supports: bool, request: &ModelRequest) ->
         None,
     )
     .body
+    .to_value()
 }
 
 #[test]
