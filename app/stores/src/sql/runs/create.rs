@@ -17,7 +17,7 @@ use sea_orm::{
 };
 
 use super::SqlRunStore;
-use super::row::{admitted, cancel_word, named_assistant, new_row, readable, record};
+use super::row::{admitted, cancel_word, head, named_assistant, new_row, readable, record};
 use super::unreadable::{end_unreadable, end_unreadable_row, sanitised};
 use super::{prepared_admission, queue, takeover};
 use crate::db::entity::{micros, moment, plain, run, thread};
@@ -171,10 +171,11 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
             new.thread_id.clone(),
         )));
     }
-    if tagged(&rows, "run").is_some() {
+    if let Some(row) = tagged(&rows, "run") {
         return Ok(Admitted {
             run: admitted(new, RunStatus::Starting),
             displaced: Vec::new(),
+            head: head(row.try_get_by_index(1)?, row.try_get_by_index(2)?),
         });
     }
     admit_to_busy_thread(tx, new).await
@@ -208,9 +209,20 @@ fn insert_if_free(new: &NewRun) -> Result<InsertStatement, DbErr> {
     insert
         .select_from(values)
         .map_err(|error| DbErr::Custom(error.to_string()))?;
-    insert.returning(Query::returning().expr(Expr::val("run")));
+    insert.returning(Query::returning().exprs([
+        Expr::val("run"),
+        Expr::cust(NEWEST_CHECKPOINT),
+        Expr::cust(LOG_TAIL),
+    ]));
     Ok(insert)
 }
+
+/// Parts of the head of the inserted run's thread. The thread is locked, so no other transaction
+/// changes them.
+const NEWEST_CHECKPOINT: &str = "\
+    (SELECT head.checkpoint_id FROM checkpoints AS head WHERE head.thread_id = runs.thread_id ORDER BY head.checkpoint_id DESC LIMIT 1)";
+const LOG_TAIL: &str = "\
+    (SELECT COALESCE(MAX(log.place), 0) FROM checkpoint_messages AS log WHERE log.thread_id = runs.thread_id)";
 
 /// Admits a run to a thread with unfinished runs, or a run with a delay.
 async fn admit_to_busy_thread(
@@ -274,6 +286,7 @@ async fn admit_to_busy_thread(
         return Ok(Admitted {
             run: admitted(new, status),
             displaced: Vec::new(),
+            head: None,
         });
     };
     run::Entity::update_many()
@@ -288,6 +301,7 @@ async fn admit_to_busy_thread(
     Ok(Admitted {
         run: admitted(new, status),
         displaced: others,
+        head: None,
     })
 }
 

@@ -3,11 +3,12 @@
 //! Each function checks before it writes, so that a refusal changes nothing. Admissions with an
 //! idempotency key or a delay, and those to busy threads, are left to [`super::create`].
 
+use deerflow_runtime::checkpoint::ThreadHead;
 use deerflow_runtime::runs::store::{AdmitError, Admitted, NewRun};
 use deerflow_runtime::runs::{IfNotExists, RunStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::row::{admitted, named_assistant, new_row};
+use super::row::{admitted, head, named_assistant, new_row};
 use crate::db::entity::{micros, plain, run, thread};
 use crate::db::tx::Prepared;
 
@@ -15,6 +16,10 @@ const THREAD_OWNER: &str = "SELECT user_id FROM threads_meta WHERE thread_id = ?
 const DELETED_THREAD_OWNER: &str = "SELECT user_id FROM deleted_threads WHERE thread_id = ?1";
 const HAS_UNFINISHED_RUN: &str = "\
     SELECT 1 FROM runs WHERE thread_id = ?1 AND status IN ('pending', 'starting', 'running') LIMIT 1";
+
+const THREAD_HEAD: &str = "\
+    SELECT (SELECT checkpoint_id FROM checkpoints WHERE thread_id = ?1 ORDER BY checkpoint_id DESC LIMIT 1), \
+        (SELECT COALESCE(MAX(place), 0) FROM checkpoint_messages WHERE thread_id = ?1)";
 
 const INSERT_RUN: &str = "\
     INSERT INTO runs (run_id, thread_id, assistant_id, user_id, status, attempt, model_name, multitask_strategy, metadata_json, \
@@ -80,7 +85,16 @@ pub(super) fn admit(
     Ok(Prepared::Done(Ok(Admitted {
         run: admitted(new, RunStatus::Starting),
         displaced: Vec::new(),
+        head: thread_head(connection, new)?,
     })))
+}
+
+fn thread_head(connection: &Connection, new: &NewRun) -> rusqlite::Result<Option<ThreadHead>> {
+    let mut statement = connection.prepare_cached(THREAD_HEAD)?;
+    let (checkpoint, log_tail) = statement.query_row([new.thread_id.as_str()], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?;
+    Ok(head(checkpoint, log_tail))
 }
 
 fn thread_state(connection: &Connection, new: &NewRun) -> rusqlite::Result<ThreadState> {

@@ -1,6 +1,7 @@
 //! Conversion between a run and its row.
 
-use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
+use deerflow_runtime::checkpoint::ThreadHead;
 use deerflow_runtime::runs::store::NewRun;
 use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RunRecord, RunStatus};
 use sea_orm::DbErr;
@@ -38,6 +39,14 @@ pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
         created_at: micros(new.created_at),
         updated_at: micros(new.at),
     }
+}
+
+/// Builds the head of a thread from its columns; `None` if the id cannot be read.
+pub(crate) fn head(checkpoint_id: Option<String>, log_tail: i64) -> Option<ThreadHead> {
+    Some(ThreadHead {
+        checkpoint_id: checkpoint_id.map(CheckpointId::parse).transpose().ok()?,
+        log_tail: u64::try_from(log_tail).ok()?,
+    })
 }
 
 /// Builds the record of a run that was just admitted, as the store returns it later.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::run_plan::RunPlan;
+use crate::checkpoint::ThreadHead;
 use crate::definition::{CancelAction, RunRecord, RunStatus, StopReason};
 use crate::kernel::{ActiveRun, RunError, Runtime};
 use crate::ports::{AdmitError, NewRun, RunCommit, RuntimePorts, WakeSignal};
@@ -32,6 +33,9 @@ const ACKNOWLEDGE_CHECK_DELAYS: [Duration; 5] = [
 pub(crate) struct RunTicket {
     pub(crate) record: RunRecord,
     pub(crate) active: Arc<ActiveRun>,
+    /// Head of the thread at admission, if the store reported it. Only the run changes its thread
+    /// until it ends.
+    pub(crate) head: Option<ThreadHead>,
 }
 
 /// Result of an admission.
@@ -88,11 +92,13 @@ impl Runtime {
             return Ok(Admission::Queued(RunTicket {
                 record: admitted.run,
                 active,
+                head: None,
             }));
         }
         let ticket = RunTicket {
             record: admitted.run,
             active,
+            head: admitted.head,
         };
         if ticket.record.status.is_owned() {
             return Ok(Admission::Ready(ticket));

@@ -6,6 +6,7 @@
 mod checkpointer;
 mod error;
 mod external_update;
+mod head;
 mod nested;
 mod pending_task;
 mod snapshot;
@@ -14,6 +15,7 @@ mod source;
 pub use checkpointer::{Checkpointer, HistoryQuery, HistoryRetention};
 pub use error::{CheckpointError, PutError};
 pub use external_update::{ExternalUpdate, ExternalWrite};
+pub use head::ThreadHead;
 pub use nested::{CheckpointPath, nested_at, within};
 pub use pending_task::{NestedState, NestedStates, PendingNode, PendingTask};
 pub use snapshot::{

@@ -56,7 +56,7 @@ pub(crate) async fn create(
     let admission = async move {
         Ok(match task_runtime.admit(&plan).await? {
             Admission::Ready(ticket) => launch(ticket, plan, &task_runtime),
-            Admission::Queued(RunTicket { record, active }) => {
+            Admission::Queued(RunTicket { record, active, .. }) => {
                 dispatcher::start(&task_runtime);
                 RunHandle { record, active }
             }

@@ -309,6 +309,7 @@ async fn start_claimed(claimed: Claimed, runtime: &Arc<Runtime>) {
                 RunTicket {
                     record: run,
                     active,
+                    head: None,
                 },
                 plan,
                 runtime,

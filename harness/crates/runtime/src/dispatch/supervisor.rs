@@ -28,7 +28,11 @@ pub struct RunHandle {
 /// Spawns the task of the run. It continues if the caller disconnects.
 #[tracing::instrument(name = "launch", skip_all)]
 pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -> RunHandle {
-    let RunTicket { record, active } = ticket;
+    let RunTicket {
+        record,
+        active,
+        head,
+    } = ticket;
     active.set_status(RunStatus::Starting);
     if runtime.ports.tasks.token().is_cancelled() {
         // The run was claimed just before shutdown began.
@@ -43,7 +47,8 @@ pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -
             let execution = AssertUnwindSafe(offloading(execution::run(
                 plan,
                 record,
-                runtime.ports.clone(),
+                head,
+                runtime.clone(),
                 active.clone(),
             )));
             let outcome = match execution.catch_unwind().await {

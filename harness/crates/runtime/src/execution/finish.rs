@@ -55,6 +55,7 @@ impl Execution {
             self.commit_buffer.events(rows);
             stored = self.commit_buffer.finish(self.run_end(&end, status)).await;
         }
+        let steps_lost = matches!(stored, Err(CommitFailure::Steps(_)));
         if let Err(CommitFailure::Steps(error)) = stored {
             tracing::error!(%error, "cannot store steps of the run; they are discarded");
             end = without_steps(end, &error);
@@ -87,6 +88,9 @@ impl Execution {
             }
         }
         fail_points::pass("end.stored");
+        if !rolled_back && !steps_lost {
+            self.retain_head();
+        }
         self.active.set_status(status);
         if awaits_human(&end) {
             // Interrupts are published after the commit, so that no client answers an interrupt

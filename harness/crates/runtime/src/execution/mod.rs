@@ -5,6 +5,7 @@ mod commit_retry;
 mod context;
 mod end_record;
 mod finish;
+mod known_head;
 mod nested;
 mod prepare;
 mod read;
@@ -27,10 +28,10 @@ use tokio::sync::mpsc;
 use crate::admission::RunPlan;
 use crate::agent::{CallLog, PendingCallEntry};
 use crate::callbacks::Callbacks;
-use crate::checkpoint::{CheckpointMeta, CheckpointWrite, PendingTask};
+use crate::checkpoint::{CheckpointMeta, CheckpointWrite, PendingTask, ThreadHead};
 use crate::definition::RunRecord;
 use crate::encoding::{Frame, ModeEncoder, OpenMessages};
-use crate::kernel::{ActiveRun, RunOutcome};
+use crate::kernel::{ActiveRun, RunOutcome, Runtime};
 use crate::ports::RuntimePorts;
 use crate::stream_bridge::{BridgeError, StreamKey};
 use commit_buffer::CommitBuffer;
@@ -47,6 +48,9 @@ const PREPARE_LIMIT: Duration = Duration::from_secs(60);
 struct Execution {
     plan: RunPlan,
     record: RunRecord,
+    /// Head of the thread at admission, if it is known.
+    head: Option<ThreadHead>,
+    runtime: Arc<Runtime>,
     ports: RuntimePorts,
     active: Arc<ActiveRun>,
     key: StreamKey,
@@ -94,11 +98,13 @@ struct Progress {
 pub(crate) async fn run(
     plan: RunPlan,
     record: RunRecord,
-    ports: RuntimePorts,
+    head: Option<ThreadHead>,
+    runtime: Arc<Runtime>,
     active: Arc<ActiveRun>,
 ) -> Option<RunOutcome> {
     // Each phase is boxed, so that a long stream phase does not hold the memory of the others.
-    let mut execution = Box::new(Box::pin(Execution::start(plan, record, ports, active)).await);
+    let started = Box::pin(Execution::start(plan, record, head, runtime, active)).await;
+    let mut execution = Box::new(started);
     let work = AssertUnwindSafe(async {
         match tokio::time::timeout(PREPARE_LIMIT, Box::pin(execution.prepare())).await {
             Ok(Ok(events)) => {

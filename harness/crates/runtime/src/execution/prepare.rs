@@ -123,6 +123,9 @@ impl Execution {
 
     /// Loads the checkpoint that the run starts from, and returns the state of the agent's machine.
     async fn load(&mut self) -> Result<Option<Value>, StreamEnd> {
+        if self.load_known_head() {
+            return Ok(None);
+        }
         let requested = self
             .plan
             .request()
@@ -156,12 +159,7 @@ impl Execution {
             let log_tail = self
                 .read(|| self.ports.checkpointer.log_tail(self.plan.thread_id()))
                 .await?;
-            self.progress = Progress {
-                state: Arc::new(self.defined(ThreadState::default())),
-                step: -2,
-                log_tail,
-                ..Progress::default()
-            };
+            self.progress = self.without_checkpoint(log_tail);
             return Ok(None);
         };
         self.observe_newest(requested.is_some(), &snapshot.meta)
@@ -188,6 +186,16 @@ impl Execution {
             base_checkpoint,
         };
         Ok(snapshot.meta.machine)
+    }
+
+    /// Returns the progress of a run on a thread without checkpoints.
+    pub(super) fn without_checkpoint(&self, log_tail: u64) -> Progress {
+        Progress {
+            state: Arc::new(self.defined(ThreadState::default())),
+            step: -2,
+            log_tail,
+            ..Progress::default()
+        }
     }
 
     /// Returns the state with the channels of the run's agent.

@@ -7,10 +7,11 @@ use super::stream_end::StreamEnd;
 use crate::admission::RunPlan;
 use crate::agent::CallLog;
 use crate::callbacks::{Callbacks, RunEventCallback};
+use crate::checkpoint::ThreadHead;
 use crate::definition::{RunRecord, RunStatus};
 use crate::encoding::{ModeEncoder, OpenMessages, RunFacts, StreamOptions, metadata_frame};
 use crate::execution::{Execution, Progress};
-use crate::kernel::ActiveRun;
+use crate::kernel::{ActiveRun, Runtime};
 use crate::ports::{LifecycleKind, RuntimePorts, WakeSignal};
 use crate::stream_bridge::StreamKey;
 use deerflow_core::fail_points;
@@ -22,9 +23,11 @@ impl Execution {
     pub(super) async fn start(
         plan: RunPlan,
         record: RunRecord,
-        ports: RuntimePorts,
+        head: Option<ThreadHead>,
+        runtime: Arc<Runtime>,
         active: Arc<ActiveRun>,
     ) -> Self {
+        let ports = runtime.ports.clone();
         let key = StreamKey {
             run_id: record.run_id.clone(),
             attempt: record.attempt,
@@ -56,6 +59,8 @@ impl Execution {
             progress: Progress::default(),
             plan,
             record,
+            head,
+            runtime,
             ports,
             active,
         };

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::tables::{InMemoryStores, StoredCheckpoint, Thread};
 use crate::checkpoint::{
     CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, ExternalWrite, HistoryQuery,
-    HistoryRetention, PutError, Snapshot, expand,
+    HistoryRetention, PutError, Snapshot, ThreadHead, expand,
 };
 use crate::definition::StoreError;
 use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
@@ -265,6 +265,15 @@ impl Thread {
         self.checkpoints
             .iter()
             .max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id))
+    }
+
+    pub(super) fn head(&self) -> ThreadHead {
+        ThreadHead {
+            checkpoint_id: self
+                .newest()
+                .map(|newest| newest.meta.checkpoint_id.clone()),
+            log_tail: self.log_tail(),
+        }
     }
 
     fn log_tail(&self) -> u64 {

@@ -114,7 +114,9 @@ impl RunCreateStore for InMemoryStores {
             calls: HashMap::new(),
         };
         tables.runs.insert(run.run_id, row);
+        let is_started = record.status.is_owned();
         Ok(Admitted {
+            head: is_started.then(|| tables.threads[&record.thread_id].head()),
             run: record,
             displaced,
         })

@@ -8,6 +8,7 @@ mod registry;
 mod run_error;
 mod runtime;
 mod status_poller;
+mod thread_heads;
 
 pub(crate) use active_run::{ActiveRun, StopSignal};
 pub use active_run::{RunOutcome, RunValues};
@@ -19,3 +20,4 @@ pub use runtime::Runtime;
 pub(crate) use status_poller::StatusPoller;
 #[cfg(test)]
 pub(crate) use status_poller::StatusPollers;
+pub(crate) use thread_heads::StateAtHead;

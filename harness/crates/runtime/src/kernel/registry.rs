@@ -10,6 +10,7 @@ use super::dispatch_wake::DispatchWake;
 use super::finalization_guard::FinalizationGuards;
 use super::node_lease::NodeLease;
 use super::status_poller::StatusPollers;
+use super::thread_heads::ThreadHeads;
 use crate::definition::RunLimits;
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
 
@@ -25,6 +26,8 @@ pub struct RunRegistry {
     pub(crate) node_lease: NodeLease,
     pub(crate) finalization: FinalizationGuards,
     pub(crate) pollers: StatusPollers,
+    /// States of threads for their next runs.
+    pub(crate) heads: ThreadHeads,
     /// Announces the threads on which a run starts here.
     pub(crate) launches: broadcast::Sender<ThreadId>,
 }
@@ -43,6 +46,7 @@ impl RunRegistry {
             node_lease: NodeLease::new(node),
             finalization: FinalizationGuards::default(),
             pollers: StatusPollers::default(),
+            heads: ThreadHeads::default(),
             launches: broadcast::Sender::new(LAUNCH_CHANNEL_CAPACITY),
         }
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::AdmitError;
 use crate::agent::AssistantPin;
+use crate::checkpoint::ThreadHead;
 use crate::definition::{CancelAction, RunRecord, RunRequest, StoreError};
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
@@ -62,6 +63,9 @@ pub struct Admitted {
     pub run: RunRecord,
     /// Runs of the thread of which this admission requested the cancel.
     pub displaced: Vec<RunRecord>,
+    /// Head of the thread, read by the transaction that admitted the run. `None` if it was not read:
+    /// a store may omit it, and does for a queued run, before which other runs write.
+    pub head: Option<ThreadHead>,
 }
 
 /// Queued or orphaned run that a process has claimed.

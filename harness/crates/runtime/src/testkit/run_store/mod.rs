@@ -3,10 +3,15 @@
 mod commits;
 mod queries;
 
-use super::{RunStores, at, at_once, commit_of, end_in, new_run, on_existing_thread, run, thread};
-use crate::runs::store::{AdmitError, NewRun, RunCommit};
+use super::{
+    RunStores, at, at_once, checkpoint, checkpoint_write, commit_of, end_in, message, new_run,
+    on_existing_thread, run, thread,
+};
+use crate::runs::store::{AdmitError, Admitted, NewRun, RunCommit};
 use crate::runs::{CancelAction, RunCompletionData, RunRecord, RunStatus};
 use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::SeededIds;
+use deerflow_core::state::{StateUpdate, ThreadState};
 
 pub use commits::{
     commit_of_older_attempt_is_fenced, commit_writes_events_checkpoints_and_status_atomically,
@@ -31,6 +36,7 @@ macro_rules! run_store_suite {
             duplicate_run_id_is_rejected_without_side_effects
             unknown_thread_is_rejected_unless_created
             thread_of_another_user_is_not_found
+            admission_reports_head_of_thread
             first_cancel_wins
             commit_writes_events_checkpoints_and_status_atomically
             commit_of_older_attempt_is_fenced
@@ -236,6 +242,34 @@ pub async fn thread_of_another_user_is_not_found(open: impl AsyncFn() -> RunStor
             );
         }
     }
+}
+
+/// A run that starts at once learns the newest checkpoint and the end of the log, also after a
+/// checkpoint was deleted.
+pub async fn admission_reports_head_of_thread(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let admit = async |id: &str| {
+        let admitted = stores.create.admit(new_run(id, "t1")).await;
+        let Admitted { run, head, .. } = admitted.expect("admitted");
+        end(&stores, &run, RunStatus::Error).await;
+        head.map(|head| (head.checkpoint_id, head.log_tail))
+    };
+    assert_eq!(admit("r1").await, Some((None, 0)));
+    let (mut state, mut tail) = (ThreadState::default(), 0);
+    let ids = SeededIds::new(3);
+    for n in 1..=2 {
+        let update = StateUpdate::messages([message(&format!("m{n}"), "text")]);
+        state.apply(update, &ids).expect("applied");
+        let mut write = checkpoint_write("t1", None, n, &mut state, &mut tail);
+        write.meta.run_id = Some(run(&format!("writer{n}")));
+        stores.checkpoints.put(write).await.expect("written");
+        let expected = Some((Some(checkpoint(n)), n));
+        assert_eq!(admit(&format!("after{n}")).await, expected);
+    }
+    let (thread, writer) = (thread("t1"), run("writer2"));
+    let deleted = stores.checkpoints.delete_run(&thread, &writer).await;
+    deleted.expect("deleted");
+    assert_eq!(admit("r4").await, Some((Some(checkpoint(1)), 2)));
 }
 
 /// A second cancel does not change the first, and a finished run is not changed.

@@ -1,0 +1,109 @@
+//! States of threads that this process wrote last, so that the next run of such a thread need not
+//! read it.
+
+use std::sync::Arc;
+
+use hashlink::LruCache;
+use parking_lot::Mutex;
+
+use crate::checkpoint::ThreadHead;
+use deerflow_core::ids::ThreadId;
+use deerflow_core::messages::Message;
+use deerflow_core::state::ThreadState;
+
+/// Maximum total size of the retained states, in estimated bytes.
+const MAX_BYTES: usize = 32 << 20;
+/// Estimated bytes of a state without its messages.
+const STATE_BYTES: usize = 1 << 10;
+/// Estimated bytes of a message without its text.
+const MESSAGE_BYTES: usize = 1 << 9;
+
+/// State at the head of a thread. No task is pending in it.
+#[derive(Debug, Clone)]
+pub(crate) struct StateAtHead {
+    pub(crate) head: ThreadHead,
+    pub(crate) state: Arc<ThreadState>,
+    /// Step of the newest checkpoint.
+    pub(crate) step: i64,
+}
+
+/// States of threads, evicted from the least recently used one on. A state is used only if the
+/// store reports the same head, so one that another process or a deletion outdated is ignored.
+#[derive(Debug)]
+pub(crate) struct ThreadHeads {
+    retained: Mutex<Retained>,
+    max_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Retained {
+    states: LruCache<ThreadId, (StateAtHead, usize)>,
+    bytes: usize,
+}
+
+impl Default for ThreadHeads {
+    fn default() -> Self {
+        Self::bounded(MAX_BYTES)
+    }
+}
+
+impl ThreadHeads {
+    fn bounded(max_bytes: usize) -> Self {
+        Self {
+            retained: Mutex::new(Retained {
+                states: LruCache::new_unbounded(),
+                bytes: 0,
+            }),
+            max_bytes,
+        }
+    }
+
+    /// Removes and returns the state of a thread if it is the one at `head`. The run that takes it
+    /// stores its own state when it ends.
+    pub(crate) fn take(&self, thread: &ThreadId, head: &ThreadHead) -> Option<StateAtHead> {
+        let mut retained = self.retained.lock();
+        let (state, bytes) = retained.states.remove(thread)?;
+        retained.bytes -= bytes;
+        (state.head == *head).then_some(state)
+    }
+
+    /// Retains the state of a thread, and evicts others if the total size requires it.
+    pub(crate) fn store(&self, thread: &ThreadId, state: StateAtHead) {
+        let bytes = size(&state.state);
+        if bytes > self.max_bytes {
+            return;
+        }
+        let mut evicted = Vec::new();
+        let mut retained = self.retained.lock();
+        retained.bytes += bytes;
+        if let Some((former, size)) = retained.states.insert(thread.clone(), (state, bytes)) {
+            retained.bytes -= size;
+            evicted.push(former);
+        }
+        while retained.bytes > self.max_bytes
+            && let Some((_, (former, size))) = retained.states.remove_lru()
+        {
+            retained.bytes -= size;
+            evicted.push(former);
+        }
+        // States are dropped after the lock is released.
+        drop(retained);
+    }
+}
+
+/// Estimates the memory of a state. A message holds its fields, its JSON and its JSON in the format
+/// of a provider.
+fn size(state: &ThreadState) -> usize {
+    let of_message = |message: &Message| MESSAGE_BYTES + 3 * message.json().get().len();
+    let messages = state.messages().iter().map(of_message).sum::<usize>();
+    let histories = state.histories().iter();
+    let histories = histories
+        .flat_map(|(_, messages)| messages.map(of_message))
+        .sum::<usize>();
+    let channels = serde_json::to_vec(state.channels()).map_or(0, |json| 2 * json.len());
+    STATE_BYTES + messages + histories + channels
+}
+
+#[cfg(test)]
+#[path = "thread_heads_tests.rs"]
+mod tests;

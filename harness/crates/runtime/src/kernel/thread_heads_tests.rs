@@ -1,0 +1,62 @@
+//! Tests of the bounds of retained states.
+
+use super::*;
+use deerflow_core::ids::SeededIds;
+use deerflow_core::state::StateUpdate;
+
+fn thread(n: usize) -> ThreadId {
+    ThreadId::parse(format!("t{n}")).unwrap()
+}
+
+fn head(log_tail: u64) -> ThreadHead {
+    ThreadHead {
+        checkpoint_id: None,
+        log_tail,
+    }
+}
+
+fn state(text_bytes: usize) -> StateAtHead {
+    let mut state = ThreadState::default();
+    let update = StateUpdate::messages([Message::human("x".repeat(text_bytes))]);
+    state.apply(update, &SeededIds::new(1)).unwrap();
+    StateAtHead {
+        head: head(1),
+        state: Arc::new(state),
+        step: 0,
+    }
+}
+
+#[test]
+fn state_is_returned_for_its_own_head_only() {
+    let heads = ThreadHeads::default();
+    heads.store(&thread(1), state(10));
+    assert!(heads.take(&thread(2), &head(1)).is_none());
+    assert!(heads.take(&thread(1), &head(1)).is_some());
+    assert!(heads.take(&thread(1), &head(1)).is_none());
+    heads.store(&thread(1), state(10));
+    assert!(heads.take(&thread(1), &head(2)).is_none());
+    assert_eq!(heads.retained.lock().bytes, 0);
+}
+
+#[test]
+fn least_recently_stored_states_are_evicted() {
+    let each = size(&state(1_000).state);
+    let heads = ThreadHeads::bounded(3 * each);
+    for n in [1, 2, 3, 1, 4] {
+        heads.store(&thread(n), state(1_000));
+    }
+    assert_eq!(heads.retained.lock().bytes, 3 * each);
+    let retained: Vec<_> = (1..=4)
+        .map(|n| heads.take(&thread(n), &head(1)).is_some())
+        .collect();
+    assert_eq!(retained, [true, false, true, true]);
+}
+
+#[test]
+fn state_larger_than_the_limit_is_not_retained() {
+    let heads = ThreadHeads::bounded(10_000);
+    heads.store(&thread(1), state(10));
+    heads.store(&thread(2), state(10_000));
+    assert!(heads.take(&thread(2), &head(1)).is_none());
+    assert!(heads.take(&thread(1), &head(1)).is_some());
+}
