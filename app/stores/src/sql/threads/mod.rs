@@ -5,6 +5,7 @@ mod contents;
 mod facts;
 mod filters;
 mod order;
+mod prepared_create;
 mod row;
 mod search;
 mod storage;
@@ -28,6 +29,7 @@ use sea_orm::EntityTrait;
 use crate::db::connect::Database;
 use crate::db::entity::thread;
 use crate::db::error::read;
+use crate::db::space::WriteClass;
 
 /// Thread store over SQL.
 #[derive(Debug, Clone)]
@@ -56,7 +58,12 @@ impl ThreadStore for SqlThreadStore {
         match self
             .db
             .writes()
-            .create(thread, |tx, thread| Box::pin(write::create(tx, thread)))
+            .run_prepared(
+                WriteClass::Creation,
+                thread,
+                |tx, thread| Box::pin(write::create(tx, thread)),
+                Some(prepared_create::create),
+            )
             .await
         {
             Ok(row) => Ok(row),

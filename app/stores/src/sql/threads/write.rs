@@ -27,7 +27,7 @@ use crate::sql::requests::{claim_key, key_claimed, lookup_key};
 use crate::sql::runs::delete_thread_runs;
 
 /// Inserts no row if the id is in use, or a deleted thread of another user had it.
-const CREATE_THREAD: &str = "\
+pub(super) const CREATE_THREAD: &str = "\
     INSERT INTO threads_meta (thread_id, assistant_id, user_id, status, metadata_json, pinned, temporary, created_at, updated_at, \
         state_updated_at, ttl_micros, run_assistant_id, keep_latest) \
     SELECT $1, $2, $3, 'idle', $4, $5, FALSE, $6, $6, $6, $7, $8, $9 \
