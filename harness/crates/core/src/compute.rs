@@ -23,6 +23,10 @@ use crate::messages::Message;
 pub const HEAVY_MESSAGES: usize = 250;
 /// Minimum number of JSON bytes for which parsing or serializing counts as heavy.
 pub const HEAVY_BYTES: usize = 256 << 10;
+/// Maximum number of messages from which the size of a conversation is estimated.
+const SAMPLES: usize = 64;
+/// Number of messages whose forms are in memory that cost as much as one whose forms are not.
+const SENT_PER_UNSENT: usize = 16;
 
 /// One permit per processor.
 static PERMITS: LazyLock<Semaphore> =
@@ -48,19 +52,22 @@ impl Size {
         Self { items: 0, bytes }
     }
 
-    /// Returns the size of work over all of these messages.
+    /// Returns the size of work over all of these messages, estimated from some of them in long
+    /// lists. Messages that were sent to a model have all their forms in memory: work over them
+    /// copies texts and counts less.
     pub fn messages(messages: &[Message]) -> Self {
-        if messages.len() >= HEAVY_MESSAGES {
-            return Self::items(messages.len());
+        let distance = messages.len().div_ceil(SAMPLES).max(1);
+        let (mut chars, mut are_sent) = (0_u64, true);
+        for message in messages.iter().step_by(distance) {
+            let size = message.size();
+            chars = chars.saturating_add(size.narrow).saturating_add(size.wide);
+            are_sent &= message.was_sent();
         }
-        let chars = messages
-            .iter()
-            .map(Message::size)
-            .map(|size| size.narrow.saturating_add(size.wide));
-        let chars = chars.fold(0, u64::saturating_add);
+        let divisor = if are_sent { SENT_PER_UNSENT } else { 1 };
+        let bytes = usize::try_from(chars).unwrap_or(usize::MAX);
         Self {
-            items: messages.len(),
-            bytes: usize::try_from(chars).unwrap_or(usize::MAX),
+            items: messages.len() / divisor,
+            bytes: bytes.saturating_mul(distance) / divisor,
         }
     }
 
@@ -203,78 +210,5 @@ fn can_offload() -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::sync::oneshot;
-
-    use super::*;
-    use crate::tasks::{TaskKind, Tasks};
-
-    const HEAVY: Size = Size {
-        items: HEAVY_MESSAGES,
-        bytes: 0,
-    };
-
-    /// The heavy poll blocks its thread until another task of the same single worker has run.
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn other_tasks_progress_during_heavy_poll() {
-        let tasks = Tasks::new();
-        let (arrive, arrived) = oneshot::channel();
-        let (release, released) = std::sync::mpsc::channel::<()>();
-        let work = offloading(async move {
-            heavy_poll(HEAVY).await;
-            arrive.send(()).unwrap();
-            released.recv().unwrap();
-        });
-        let heavy = tasks.spawn(TaskKind::Finish, "heavy", work);
-        arrived.await.unwrap();
-        tasks
-            .spawn(TaskKind::Finish, "light", async move {
-                release.send(()).unwrap()
-            })
-            .await
-            .unwrap()
-            .unwrap();
-        heavy.await.unwrap().unwrap();
-    }
-
-    /// Reports whether the current poll runs off the I/O threads.
-    fn is_off() -> bool {
-        POLLS.with(|polls| polls.current.get())
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn run_is_offloaded_until_its_next_await() {
-        let seen = offloading(async {
-            let before = is_off();
-            heavy_poll(HEAVY).await;
-            let within = is_off();
-            tokio::task::yield_now().await;
-            heavy_poll(Size::items(HEAVY_MESSAGES - 1)).await;
-            (before, within, is_off())
-        });
-        assert_eq!(seen.await, (false, true, false));
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn heavy_request_stays_offloaded_and_passes_it_on() {
-        let seen = offloading_all(async {
-            let light = continuing(async { is_off() }).await;
-            heavy_poll(HEAVY).await;
-            tokio::task::yield_now().await;
-            (light, is_off(), continuing(async { is_off() }).await)
-        });
-        assert_eq!(seen.await, (false, true, true));
-    }
-
-    #[tokio::test]
-    async fn a_runtime_of_one_thread_computes_in_place() {
-        heavy_poll(HEAVY).await;
-        assert!(
-            !offloading(async {
-                heavy_poll(HEAVY).await;
-                is_off()
-            })
-            .await
-        );
-    }
-}
+#[path = "compute_tests.rs"]
+mod tests;

@@ -207,6 +207,13 @@ impl Message {
         }
     }
 
+    /// Reports whether the message has been converted to a provider's format, in the form that
+    /// models receive.
+    pub fn was_sent(&self) -> bool {
+        let is_converted = |message: &Self| message.0.wire.get().is_some();
+        is_converted(self) || self.0.framed.get().is_some_and(is_converted)
+    }
+
     /// Parses a message from the JSON that [`Message::json`] returned, and caches this JSON, so
     /// that the message is not serialized again.
     pub fn from_stored(json: &str) -> serde_json::Result<Self> {
