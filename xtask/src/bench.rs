@@ -10,15 +10,21 @@ use crate::workspace::{self, Workspace};
 
 /// Builds both binaries with `profile` and runs the load generator with `args`.
 pub(crate) fn run(workspace: &Workspace, profile: &str, args: &[OsString]) -> Result<ExitCode> {
-    let built = workspace::run(
-        Command::new("cargo")
-            .current_dir(workspace.root())
-            .args(["build", "--profile", profile])
-            .args(["-p", "deerflow-server", "--bin", "deerflow"])
-            .args(["-p", "deerflow-tests", "--bin", "deerflow-bench"]),
-    )?;
-    if built != ExitCode::SUCCESS {
-        return Ok(built);
+    // One build for each: together, the gateway would get the features that tests enable, and the
+    // measured program would not be the shipped one.
+    for (package, binary) in [
+        ("deerflow-tests", "deerflow-bench"),
+        ("deerflow-server", "deerflow"),
+    ] {
+        let built = workspace::run(
+            Command::new("cargo")
+                .current_dir(workspace.root())
+                .args(["build", "--profile", profile])
+                .args(["-p", package, "--bin", binary]),
+        )?;
+        if built != ExitCode::SUCCESS {
+            return Ok(built);
+        }
     }
     let binaries = workspace.target_directory().join(folder_of(profile));
     workspace::run(
