@@ -115,26 +115,27 @@ impl Driver {
             .stack
             .hook(phase, index, &self.state, &self.ctx)
             .await?;
-        let meta = self.meta(&self.task());
         let update = with_ids(outcome.update, &self.ctx);
-        let added = self.state.without_known(&update.messages);
-        let added: Vec<Message> = added
-            .filter(|message| is_visible(message))
-            .cloned()
-            .collect();
-        report_dropped_calls(
-            self.state.messages(),
-            &update.messages,
-            self.assembly.stack.name(index),
-            phase,
-            &self.ctx,
-        );
-        self.reduce(vec![update.clone()])?;
+        let added = self.added_messages(&update);
+        // The task of the hook, which is no longer the next one after `hook_done`.
+        let meta = (!added.is_empty()).then(|| self.meta(&self.task()));
+        if !update.messages.is_empty() {
+            report_dropped_calls(
+                self.state.messages(),
+                &update.messages,
+                self.assembly.stack.name(index),
+                phase,
+                &self.ctx,
+            );
+        }
+        if !update.is_empty() {
+            self.reduce(vec![update.clone()])?;
+        }
         // The first stop reason is the cause of later ones.
         self.stop_reason = self.stop_reason.take().or(outcome.stop_reason);
         self.node = self.machine.node().to_owned();
         self.machine.hook_done(outcome.jump, &self.state);
-        for message in added {
+        for (message, meta) in added.into_iter().zip(meta.iter().cycle()) {
             self.ctx
                 .sink
                 .emit(AgentEvent::Message(message, meta.clone()));
@@ -155,6 +156,18 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Returns the visible messages of an update that the state does not have yet.
+    fn added_messages(&self, update: &StateUpdate) -> Vec<Message> {
+        if update.messages.is_empty() {
+            return Vec::new();
+        }
+        let added = self.state.without_known(&update.messages);
+        added
+            .filter(|message| is_visible(message))
+            .cloned()
+            .collect()
     }
 
     async fn call_model(&mut self) -> Result<(), AgentError> {

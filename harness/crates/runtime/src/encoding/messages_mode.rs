@@ -63,13 +63,13 @@ impl Accumulating {
 
 /// Returns the metadata of a message, merged over the metadata of its run.
 pub(super) fn described(meta: &MessageMeta, run: Option<&RunFacts>) -> Value {
-    let message_fields = json!(meta);
-    let (Some(run), Value::Object(message_fields)) = (run, &message_fields) else {
-        return message_fields;
+    let (run, message_fields) = match (run, json!(meta)) {
+        (Some(run), Value::Object(message_fields)) => (run, message_fields),
+        (_, message_fields) => return message_fields,
     };
     let mut fields = run.metadata.clone();
     fields.insert("run_attempt".to_owned(), run.attempt.into());
     add_host(&mut fields);
-    fields.extend(message_fields.clone());
+    fields.extend(message_fields);
     fields.into()
 }
