@@ -173,6 +173,12 @@ impl Message {
         })
     }
 
+    /// Reports whether both are clones of one message. `false` for equal messages of different
+    /// origin.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Returns the text size of the message, measured at the first call.
     pub fn size(&self) -> TextSize {
         *self

@@ -8,6 +8,7 @@ mod messages_mode;
 mod modes;
 mod open_messages;
 mod run_facts;
+mod shared_messages;
 mod values;
 
 pub use checkpoint_frames::CheckpointView;

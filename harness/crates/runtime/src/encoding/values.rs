@@ -7,27 +7,46 @@ use serde_json::{Value, json};
 
 use super::frames::to_bytes;
 use crate::agent::TaskInput;
+use deerflow_core::messages::Message;
 use deerflow_core::state::ThreadState;
 
 /// Estimated bytes of a state without its messages.
-const ENVELOPE_BYTES: usize = 512;
+pub(super) const ENVELOPE_BYTES: usize = 512;
 
 /// Serializes the state, with pending interrupts under `__interrupt__`. Interrupts are never part
 /// of a stored state.
 pub fn values_json(state: &ThreadState, questions: &[Value]) -> Bytes {
     let messages = state.messages();
-    let size: usize = messages
-        .iter()
-        .map(|message| message.json().get().len() + 1)
-        .sum();
-    let mut json = BytesMut::with_capacity(size + ENVELOPE_BYTES);
+    let mut json = BytesMut::with_capacity(messages_len(messages) + ENVELOPE_BYTES);
+    put_first_messages(messages, &mut json);
+    put_channels(state, questions, &mut json);
+    json.freeze()
+}
+
+/// Returns the number of bytes of the messages as JSON, with separators.
+pub(super) fn messages_len(messages: &[Message]) -> usize {
+    let len = |message: &Message| message.json().get().len() + 1;
+    messages.iter().map(len).sum()
+}
+
+/// Writes the beginning of a state, up to and including these messages.
+pub(super) fn put_first_messages(messages: &[Message], json: &mut BytesMut) {
     json.put_slice(br#"{"messages":["#);
+    put_messages(messages, true, json);
+}
+
+/// Writes messages with separators. `is_first` is `true` if none precedes them.
+pub(super) fn put_messages(messages: &[Message], is_first: bool, json: &mut BytesMut) {
     for (at, message) in messages.iter().enumerate() {
-        if at > 0 {
+        if at > 0 || !is_first {
             json.put_u8(b',');
         }
         json.put_slice(message.json().get().as_bytes());
     }
+}
+
+/// Writes the part of a state after its messages.
+pub(super) fn put_channels(state: &ThreadState, questions: &[Value], json: &mut BytesMut) {
     json.put_u8(b']');
     let channels = state
         .wire_channels()
@@ -41,7 +60,6 @@ pub fn values_json(state: &ThreadState, questions: &[Value]) -> Bytes {
         json.put_slice(&value);
     }
     json.put_u8(b'}');
-    json.freeze()
 }
 
 /// Serializes the state as a part of larger JSON.
@@ -78,7 +96,7 @@ pub(super) fn interrupts(questions: &[Value]) -> Vec<Value> {
 mod tests {
     use super::*;
     use deerflow_core::ids::SeededIds;
-    use deerflow_core::messages::{Message, SERIALIZED};
+    use deerflow_core::messages::SERIALIZED;
     use deerflow_core::state::StateUpdate;
 
     #[test]

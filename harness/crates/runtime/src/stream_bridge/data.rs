@@ -1,4 +1,4 @@
-//! JSON of an event in two pieces, so that a tail shared by many events is stored once.
+//! JSON of an event in two pieces, so that a piece shared by many events is stored once.
 
 use std::fmt;
 
@@ -9,12 +9,39 @@ use bytes::{Bytes, BytesMut};
 pub struct EventData {
     head: Bytes,
     tail: Bytes,
+    /// Length of the pieces that no other event shares.
+    own_len: usize,
 }
 
 impl EventData {
     /// Creates data whose tail is shared with other events.
     pub fn with_tail(head: Bytes, tail: Bytes) -> Self {
-        Self { head, tail }
+        let own_len = head.len();
+        Self {
+            head,
+            tail,
+            own_len,
+        }
+    }
+
+    /// Creates data whose head is shared with earlier events.
+    pub fn with_head(head: Bytes, tail: Bytes) -> Self {
+        let own_len = tail.len();
+        Self {
+            head,
+            tail,
+            own_len,
+        }
+    }
+
+    /// Creates data of two pieces that no other event has so far.
+    pub fn of_pieces(head: Bytes, tail: Bytes) -> Self {
+        let own_len = head.len() + tail.len();
+        Self {
+            head,
+            tail,
+            own_len,
+        }
     }
 
     /// Returns the pieces in order; the second is often empty.
@@ -32,9 +59,9 @@ impl EventData {
         self.len() == 0
     }
 
-    /// Returns the bytes that this event adds to memory, without the shared tail.
+    /// Returns the bytes that this event adds to memory, without a shared piece.
     pub fn own_len(&self) -> usize {
-        self.head.len()
+        self.own_len
     }
 
     /// Returns all bytes as one piece; copies only if there are two.
@@ -51,10 +78,7 @@ impl EventData {
 
 impl From<Bytes> for EventData {
     fn from(head: Bytes) -> Self {
-        Self {
-            head,
-            tail: Bytes::new(),
-        }
+        Self::of_pieces(head, Bytes::new())
     }
 }
 
@@ -89,6 +113,12 @@ mod tests {
         let whole = EventData::from(Bytes::from_static(b"[1,{}]"));
         let cut = EventData::with_tail(Bytes::from_static(b"[1"), Bytes::from_static(b",{}]"));
         assert_eq!((&whole, whole.len()), (&cut, cut.len()));
+        let [head, tail] = cut.pieces().map(Clone::clone);
+        let shared_head = EventData::with_head(head.clone(), tail.clone());
+        let unshared = EventData::of_pieces(head, tail);
+        assert_eq!((&shared_head, &unshared), (&whole, &whole));
+        let own = [&whole, &cut, &shared_head, &unshared].map(EventData::own_len);
+        assert_eq!(own, [6, 2, 4, 6]);
         assert_ne!(
             whole,
             EventData::with_tail(Bytes::from_static(b"[1"), Bytes::from_static(b",[]]"))

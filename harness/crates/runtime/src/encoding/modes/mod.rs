@@ -18,6 +18,7 @@ use super::events_mode::EventsMode;
 use super::frames::{Frame, to_bytes};
 use super::messages_mode::{Accumulating, described};
 use super::run_facts::RunFacts;
+use super::shared_messages::SharedMessages;
 use super::values::{interrupts, values_json};
 use crate::agent::{AgentEvent, MessageMeta, StepEvent, Task, TaskEnd, TaskInput};
 use crate::definition::{StreamMode, StreamModes};
@@ -55,6 +56,12 @@ pub struct ModeEncoder {
     metas: Vec<(Arc<MessageMeta>, Bytes)>,
     /// Buffer in which fragments are serialized before their length is known.
     scratch: Vec<u8>,
+    /// Messages of the last state that was sent.
+    shared: SharedMessages,
+    /// `true` if frames of whole states may wait for the next one.
+    defers_values: bool,
+    /// `true` if the last change of the state was not sent as a whole state.
+    values_deferred: bool,
     /// `true` if the tasks of the current step have sent their updates.
     updates_sent: bool,
     /// Encoders of nested agents by namespace.
@@ -87,6 +94,7 @@ impl ModeEncoder {
             .map(EventsMode::new);
         Self {
             events,
+            defers_values: true,
             ..Self::of(options, clock, run)
         }
     }
@@ -101,6 +109,9 @@ impl ModeEncoder {
             run,
             metas: Vec::new(),
             scratch: Vec::new(),
+            shared: SharedMessages::default(),
+            defers_values: false,
+            values_deferred: false,
             updates_sent: false,
             nested,
         }
@@ -145,18 +156,22 @@ impl ModeEncoder {
     }
 
     /// Encodes the successful end of a run: its final state.
-    pub fn end(&self, state: &ThreadState, frames: &mut Vec<Frame>) {
+    pub fn end(&mut self, state: &ThreadState, frames: &mut Vec<Frame>) {
+        if self.values_deferred {
+            self.values(state, &[], frames);
+        }
         if let Some(events) = &self.events {
             events.end(state, frames);
         }
     }
 
     /// Encodes a state as a `values` frame.
-    pub fn values(&self, state: &ThreadState, questions: &[Value], frames: &mut Vec<Frame>) {
+    pub fn values(&mut self, state: &ThreadState, questions: &[Value], frames: &mut Vec<Frame>) {
+        self.values_deferred = false;
         if self.has(StreamMode::Values) {
             frames.push(Frame {
                 event: "values".into(),
-                data: values_json(state, questions).into(),
+                data: self.shared.values(state, questions),
             });
         }
     }
@@ -218,7 +233,13 @@ impl ModeEncoder {
         if !std::mem::take(&mut self.updates_sent) {
             self.update(&step.node, update, frames);
         }
-        self.values(&step.state, &[], frames);
+        // A hook that changes no message needs no frame of its own: the next frame of the whole
+        // state, after the next step or at the end, has its changes.
+        if self.defers_values && update.messages.is_empty() && !step.checkpoint {
+            self.values_deferred = true;
+        } else {
+            self.values(&step.state, &[], frames);
+        }
     }
 
     fn update(&self, node: &str, update: &StateUpdate, frames: &mut Vec<Frame>) {
