@@ -157,3 +157,31 @@ pub async fn concurrent_changes_are_not_lost(agents: Arc<dyn CustomAgents>) {
         .unwrap_or_default();
     assert_eq!(skills.len(), 16);
 }
+
+/// A store that counts its changes returns another version after each one; reading alters nothing.
+pub async fn each_change_alters_the_version(agents: &dyn CustomAgents) {
+    let mut last = agents.version("ann");
+    let mut has_changed = || {
+        let version = agents.version("ann");
+        let previous = std::mem::replace(&mut last, version);
+        version.is_none() || version != previous
+    };
+    keep(agents, "ann", "scout", &agent("s")).await;
+    assert!(has_changed());
+    keep(agents, "ann", "scout", &agent("t")).await;
+    assert!(has_changed());
+    agents.save_default_soul("ann", "s").await.expect("stored");
+    assert!(has_changed());
+    agents.save_profile("ann", "p").await.expect("stored");
+    assert!(has_changed());
+    let gone = change(agents, "ann", &name("scout"), |_| {
+        Ok::<_, CustomAgentError>(None)
+    })
+    .await;
+    assert_eq!(gone, Ok(None));
+    assert!(has_changed());
+    let before = agents.version("ann");
+    agents.list("ann").await.expect("listed");
+    agents.profile("ann").await.expect("read");
+    assert_eq!(agents.version("ann"), before);
+}

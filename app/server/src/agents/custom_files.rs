@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use harness::agents::custom::{AgentName, CustomAgent, CustomAgentError, CustomAgents};
@@ -33,12 +35,17 @@ const MAX_BYTES: u64 = 1024 * 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct FileCustomAgents {
     home: PathBuf,
+    /// Number of changes that this process made.
+    changes: Arc<AtomicU64>,
 }
 
 impl FileCustomAgents {
     /// Creates a store below this runtime home.
     pub(crate) fn new(home: impl Into<PathBuf>) -> Self {
-        Self { home: home.into() }
+        Self {
+            home: home.into(),
+            changes: Arc::default(),
+        }
     }
 
     fn of_user(&self, user: &str) -> PathBuf {
@@ -54,10 +61,29 @@ impl FileCustomAgents {
     fn shared(&self) -> PathBuf {
         self.home.join("agents")
     }
+
+    /// Executes a change and counts it, also if it fails. The worker counts, since the change
+    /// completes even if the caller goes away.
+    async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, CustomAgentError> + Send + 'static,
+    ) -> Result<T, CustomAgentError> {
+        let changes = self.changes.clone();
+        run_blocking(move || {
+            let outcome = work();
+            changes.fetch_add(1, Ordering::Release);
+            outcome
+        })
+        .await
+    }
 }
 
 #[async_trait]
 impl CustomAgents for FileCustomAgents {
+    fn version(&self, _user: &str) -> Option<u64> {
+        Some(self.changes.load(Ordering::Acquire))
+    }
+
     async fn get(
         &self,
         user: &str,
@@ -97,7 +123,7 @@ impl CustomAgents for FileCustomAgents {
     ) -> Result<bool, CustomAgentError> {
         let (own, name) = (self.agents_of(user), name.clone());
         let (expected, new) = (expected.cloned(), new.cloned());
-        run_blocking(move || {
+        self.change(move || {
             let _lock = lock_exclusive(&own)?;
             if read(&own, &name)? != expected {
                 return Ok(false);
@@ -123,7 +149,7 @@ impl CustomAgents for FileCustomAgents {
 
     async fn save_default_soul(&self, user: &str, soul: &str) -> Result<(), CustomAgentError> {
         let (folder, soul) = (self.of_user(user), soul.to_owned());
-        run_blocking(move || write(&folder, SOUL, &soul)).await
+        self.change(move || write(&folder, SOUL, &soul)).await
     }
 
     async fn profile(&self, user: &str) -> Result<String, CustomAgentError> {
@@ -133,7 +159,7 @@ impl CustomAgents for FileCustomAgents {
 
     async fn save_profile(&self, user: &str, profile: &str) -> Result<(), CustomAgentError> {
         let (folder, profile) = (self.of_user(user), profile.to_owned());
-        run_blocking(move || write(&folder, PROFILE, &profile)).await
+        self.change(move || write(&folder, PROFILE, &profile)).await
     }
 }
 

@@ -22,6 +22,8 @@ async fn satisfies_custom_agent_contract() {
     custom_agents::agents_are_listed_by_name(&agents).await;
     let (_home, agents) = fresh();
     custom_agents::concurrent_changes_are_not_lost(Arc::new(agents)).await;
+    let (_home, agents) = fresh();
+    custom_agents::each_change_alters_the_version(&agents).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Custom agents in the memory of one process.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -13,10 +14,21 @@ pub struct InMemoryCustomAgents {
     agents: Mutex<BTreeMap<(String, AgentName), CustomAgent>>,
     souls: Mutex<HashMap<String, String>>,
     profiles: Mutex<HashMap<String, String>>,
+    changes: AtomicU64,
+}
+
+impl InMemoryCustomAgents {
+    fn count_change(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
 }
 
 #[async_trait]
 impl CustomAgents for InMemoryCustomAgents {
+    fn version(&self, _user: &str) -> Option<u64> {
+        Some(self.changes.load(Ordering::Acquire))
+    }
+
     async fn get(
         &self,
         user: &str,
@@ -53,6 +65,7 @@ impl CustomAgents for InMemoryCustomAgents {
             Some(new) => agents.insert(key, new.clone()),
             None => agents.remove(&key),
         };
+        self.count_change();
         Ok(true)
     }
 
@@ -62,6 +75,7 @@ impl CustomAgents for InMemoryCustomAgents {
 
     async fn save_default_soul(&self, user: &str, soul: &str) -> Result<(), CustomAgentError> {
         self.souls.lock().insert(user.to_owned(), soul.to_owned());
+        self.count_change();
         Ok(())
     }
 
@@ -73,6 +87,7 @@ impl CustomAgents for InMemoryCustomAgents {
         self.profiles
             .lock()
             .insert(user.to_owned(), profile.to_owned());
+        self.count_change();
         Ok(())
     }
 }
@@ -91,5 +106,6 @@ mod tests {
         custom_agents::agents_are_listed_by_name(&InMemoryCustomAgents::default()).await;
         custom_agents::concurrent_changes_are_not_lost(Arc::new(InMemoryCustomAgents::default()))
             .await;
+        custom_agents::each_change_alters_the_version(&InMemoryCustomAgents::default()).await;
     }
 }

@@ -221,6 +221,14 @@ pub enum CustomAgentError {
 /// ```
 #[async_trait]
 pub trait CustomAgents: Send + Sync + fmt::Debug {
+    /// Returns a number that differs after each change, made through this store, of what the user
+    /// sees. If the store counts its changes, an agent that was resolved for a run serves later
+    /// runs for up to a second, as long as the number stays; a change that does not alter it is
+    /// seen after that. `None`, the default, means that every run reads the store.
+    fn version(&self, _user: &str) -> Option<u64> {
+        None
+    }
+
     /// Returns the user's agent of this name, or the shared agent of this name.
     async fn get(
         &self,

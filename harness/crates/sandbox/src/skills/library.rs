@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::custom::CustomSkills;
 use super::error::SkillError;
@@ -38,6 +39,7 @@ struct Library {
     overrides: OpenKeys,
     scanner: Scanner,
     clock: Arc<dyn Clock>,
+    changes: AtomicU64,
 }
 
 impl Skills {
@@ -55,7 +57,14 @@ impl Skills {
             overrides,
             scanner: Scanner::new(),
             clock,
+            changes: AtomicU64::new(0),
         }))
+    }
+
+    /// Returns a number that differs after each change made through this library, also after a
+    /// failed one. Changes of files by others do not change it.
+    pub fn version(&self) -> u64 {
+        self.0.changes.load(Ordering::Acquire)
     }
 
     /// Returns all skills of a user, sorted by name, including disabled ones.
@@ -107,7 +116,7 @@ impl Skills {
     /// As [`get`](Self::get), and if the state cannot be stored.
     pub async fn switch(&self, user: &str, name: &str, enabled: bool) -> Result<Skill, SkillError> {
         let name = name.to_owned();
-        self.run(user, move |library, user| {
+        self.change(user, move |library, user| {
             let skill = library.one(user, &name)?;
             let states = library.states(user);
             let file = if skill.category == Category::Public {
@@ -129,7 +138,7 @@ impl Skills {
     /// # Errors
     /// [`SkillError::Archive`], [`SkillError::Exists`], and disk errors.
     pub async fn install(&self, user: &str, archive: File) -> Result<Skill, SkillError> {
-        self.run(user, move |library, user| {
+        self.change(user, move |library, user| {
             // Fail early if the result could not be returned.
             library.all(user)?;
             let name = library.custom(user).install(archive, &library.now())?;
@@ -159,7 +168,7 @@ impl Skills {
         text: String,
     ) -> Result<(Skill, String), SkillError> {
         let name = name.to_owned();
-        self.run(user, move |library, user| {
+        self.change(user, move |library, user| {
             library.custom(user).edit(&name, &text, &library.now())?;
             library.with_text(user, &name)
         })
@@ -172,7 +181,7 @@ impl Skills {
     /// As [`get`](Self::get).
     pub async fn remove(&self, user: &str, name: &str) -> Result<(), SkillError> {
         let name = name.to_owned();
-        self.run(user, move |library, user| {
+        self.change(user, move |library, user| {
             library.custom(user).remove(&name, &library.now())
         })
         .await
@@ -204,7 +213,7 @@ impl Skills {
         index: i64,
     ) -> Result<(Skill, String), SkillError> {
         let name = name.to_owned();
-        self.run(user, move |library, user| {
+        self.change(user, move |library, user| {
             library
                 .custom(user)
                 .roll_back(&name, index, &library.now())?;
@@ -216,6 +225,21 @@ impl Skills {
     /// Clears the cache. Changed files are detected without it.
     pub fn reload(&self) {
         self.0.scanner.forget();
+        self.0.changes.fetch_add(1, Ordering::Release);
+    }
+
+    async fn change<T: Send + 'static>(
+        &self,
+        user: &str,
+        work: impl FnOnce(&Library, &str) -> Result<T, SkillError> + Send + 'static,
+    ) -> Result<T, SkillError> {
+        // Counted by the worker, since the change completes even if the caller goes away.
+        self.run(user, move |library, user| {
+            let outcome = work(library, user);
+            library.changes.fetch_add(1, Ordering::Release);
+            outcome
+        })
+        .await
     }
 
     async fn run<T: Send + 'static>(
