@@ -183,10 +183,10 @@ impl ConfiguredAgents {
         LeadAgentSpec {
             forbidden_models: forbidden_models(config, rules),
             tools: self.tools(config, rules),
-            live_tools: Some(Arc::new(RoleTools {
-                all: self.ports.live_tools.clone(),
-                servers: rules.mcp_servers.clone(),
-            })),
+            live_tools: Some(Arc::new(RoleTools::new(
+                self.ports.live_tools.clone(),
+                rules.mcp_servers.clone(),
+            ))),
             custom: Some(self.ports.custom.clone()),
             files: Some(self.ports.files.clone()),
             skills: Some(self.ports.skills.clone()),
