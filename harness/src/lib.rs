@@ -12,6 +12,7 @@ pub mod acp;
 pub mod config_file;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+mod rechecked;
 pub mod tools;
 pub mod user_memory;
 

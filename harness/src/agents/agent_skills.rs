@@ -2,7 +2,7 @@
 
 use crate::messages::marks::escaped;
 use crate::runtime::actor_context::effective_user_id;
-use crate::skills::{Category, Skill, SkillChoice, Skills};
+use crate::skills::{Category, Skill, SkillChoice, SkillError, Skills};
 
 /// Snapshot of the skills that an agent may use.
 #[derive(Debug, Clone, Default)]
@@ -13,24 +13,28 @@ pub struct AgentSkills {
 }
 
 impl AgentSkills {
-    /// Loads the skills of this selection for the current actor. If they cannot be read, the agent
-    /// runs without skills.
-    pub(super) async fn load(skills: &Skills, choice: SkillChoice) -> Self {
-        let all = skills
-            .list(&effective_user_id())
-            .await
-            .unwrap_or_else(|error| {
-                tracing::error!(%error, "cannot read skills, the agent runs without them");
-                Vec::new()
-            });
+    /// Loads the skills of this selection for the current actor.
+    ///
+    /// # Errors
+    /// The errors of [`Skills::list`].
+    pub(super) async fn load(skills: &Skills, choice: SkillChoice) -> Result<Self, SkillError> {
+        let all = skills.list(&effective_user_id()).await?;
         let (enabled, disabled) = all
             .into_iter()
             .filter(|skill| choice.has(skill.name()))
             .partition(|skill| skill.enabled);
-        Self {
+        Ok(Self {
             choice,
             enabled,
             disabled,
+        })
+    }
+
+    /// Creates the skills of an agent whose skills cannot be read.
+    pub(super) fn unreadable(choice: SkillChoice) -> Self {
+        Self {
+            choice,
+            ..Self::default()
         }
     }
 

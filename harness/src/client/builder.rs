@@ -369,7 +369,8 @@ impl ClientBuilder {
             middlewares: self.middlewares,
             ..LeadAgentSpec::configured(&config, &models)
         };
-        let agents = Arc::new(StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(spec)));
+        let lead = LeadAgents::new(spec).with_background_checks(parts.tasks.clone());
+        let agents = Arc::new(StaticResolver::new().with(LEAD_AGENT, lead));
         let limits = RunLimits::from(&*config);
         let parts = with_file_changes(RuntimePorts { agents, ..parts }, files.as_ref());
         let runs = RunsFacade::new(parts, limits);

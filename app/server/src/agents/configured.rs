@@ -20,6 +20,7 @@ use harness::messages::UsageMetadata;
 use harness::models::{AuxiliaryModels, ModelCatalog};
 use harness::runtime::actor_context::current;
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
+use harness::runtime::tasks::Tasks;
 use harness::sandbox::FileHome;
 use harness::skills::{SkillChoice, Skills};
 use harness::tools::builtins::PresentFiles;
@@ -61,6 +62,8 @@ pub(crate) struct AgentPorts {
     pub(crate) access: Arc<dyn AccessControl>,
     /// Clock of the agents: that of the database on Postgres.
     pub(crate) clock: Arc<dyn Clock>,
+    /// Task set for checks of the files of agents.
+    pub(crate) tasks: Tasks,
     /// `true` if agents for tests may be offered.
     pub(crate) testing: bool,
 }
@@ -161,7 +164,8 @@ impl ConfiguredAgents {
             &config,
             ModelCatalog::from_config(&allowed, self.ports.clock.clone()),
         );
-        let lead = Arc::new(LeadAgents::new(self.lead(&config, &models, &rules)));
+        let lead = LeadAgents::new(self.lead(&config, &models, &rules));
+        let lead = Arc::new(lead.with_background_checks(self.ports.tasks.clone()));
         let agents = self.agents(&config, &models, lead.clone());
         let acp = InvokeAcpAgent::new(config.acp_agents.clone(), self.ports.acp.clone());
         Assembled {

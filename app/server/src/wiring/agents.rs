@@ -31,6 +31,7 @@ pub(super) fn open(
         )),
         access: security::access(context, stores),
         clock: stores.clock.clone(),
+        tasks: context.tasks.clone(),
         testing: context.settings.is_loopback(),
     };
     Arc::new(ConfiguredAgents::new(context.config.clone(), ports))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::built::Built;
-use super::factory::{LEAD_AGENT, LeadAgents};
+use super::factory::{AgentFactory, LEAD_AGENT};
 use super::options::LeadOptions;
 use super::persona::Persona;
 use super::prompt::system_prompt;
@@ -43,7 +43,7 @@ const OWN_TOOLS: [&str; 9] = [
     "update_agent",
 ];
 
-impl LeadAgents {
+impl AgentFactory {
     pub(super) fn build(
         &self,
         options: &LeadOptions,

@@ -20,7 +20,7 @@ fn full_chain_follows_the_fixed_order() {
         serde_json::from_value(json!({"enabled": true, "provider": {"use": "allowlist"}})).unwrap();
     spec.guards.token_budget.enabled = true;
     spec.summarization.enabled = true;
-    let agents = LeadAgents::new(spec);
+    let agents = AgentFactory::new(spec);
     let chain = agents.middlewares(
         &LeadOptions::read(json!({"is_plan_mode": true}).as_object().unwrap()),
         &Persona::default(),

@@ -1,189 +1,201 @@
-//! Factory of lead agents: resolves the custom agent of a run and caches one agent per combination
-//! of options.
+//! Factory of lead agents: reads what a request depends on, and builds one agent per content.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use indexmap::IndexMap;
+use hashlink::LruCache;
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use super::built::Built;
-use super::options::{LeadOptions, agent_name};
-use super::persona::Persona;
+use super::options::LeadOptions;
+use super::persona::{Fingerprint, Persona};
+use super::request::AgentRequest;
 use super::skills::skills_of;
 use super::spec::LeadAgentSpec;
-use crate::agents::catalog::AgentSource;
 use crate::agents::custom::{CustomAgent, CustomAgentError};
-use crate::models::ModelCatalog;
-use crate::runtime::actor_context::effective_user_id;
-use crate::runtime::agent::{Agent, UnknownAssistant};
+use crate::rechecked::Reading;
+use crate::runtime::agent::UnknownAssistant;
+use crate::tools::ToolSet;
 
 /// Name of the lead agent as an assistant.
 pub const LEAD_AGENT: &str = "lead_agent";
-/// Maximum number of cached agents. Options are free text, so the number of combinations is
-/// unbounded.
-const MAX_CACHED_AGENTS: usize = 64;
+/// Maximum number of agents that requests of equal content share. Options are free text, so the
+/// number of combinations is unbounded.
+pub(super) const MAX_SHARED_AGENTS: usize = 64;
 
-/// Cached agents, least recently used first.
-type AgentCache = IndexMap<BuildKey, Arc<Built>>;
-
-/// Cache key: run options, a digest of the custom agent and its skills, and the version of the
-/// dynamic tools.
-type BuildKey = (LeadOptions, String, u64);
-
-/// Lead agents of one configuration.
+/// Builds the lead agents of one configuration.
 #[derive(Debug)]
-pub struct LeadAgents {
+pub(super) struct AgentFactory {
     pub(super) spec: LeadAgentSpec,
     /// Permits for concurrently active subagents of all lead agents.
     pub(super) subagent_permits: Arc<Semaphore>,
-    built: Mutex<AgentCache>,
+    /// Agents by content, least recently used first. Users with the same content share one.
+    shared: Mutex<LruCache<Arc<Content>, Arc<Built>>>,
 }
 
-impl LeadAgents {
+/// Everything that an agent is built from: options, a digest of the persona and the skills, and the
+/// version of the dynamic tools. No part of it names the user.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Content {
+    options: LeadOptions,
+    fingerprint: Fingerprint,
+    live_version: u64,
+}
+
+/// Agent of a request.
+#[derive(Debug, Clone)]
+pub(super) struct Resolved {
+    content: Arc<Content>,
+    pub(super) built: Arc<Built>,
+}
+
+/// Versions of the sources of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    custom: u64,
+    skills: u64,
+    live: u64,
+}
+
+impl AgentFactory {
     /// Creates a factory of agents with this specification.
-    pub fn new(spec: LeadAgentSpec) -> Self {
+    pub(super) fn new(spec: LeadAgentSpec) -> Self {
         let subagent_permits = Arc::new(Semaphore::new(spec.guards.subagents.max_running.max(1)));
         Self {
             spec,
             subagent_permits,
-            built: Mutex::default(),
+            shared: Mutex::new(LruCache::new(MAX_SHARED_AGENTS)),
         }
     }
 
-    /// Models of the agents.
-    pub(crate) fn models(&self) -> &ModelCatalog {
-        &self.spec.models
-    }
-
-    /// Returns the agent for a run of the current actor with these options, with its subagents.
-    pub(crate) async fn built(
-        &self,
-        options: &Map<String, Value>,
-    ) -> Result<Arc<Built>, UnknownAssistant> {
-        let lead_options = LeadOptions::read(options);
-        let mut persona = self.persona(options, lead_options.bootstrap).await?;
-        narrow_tool_groups(&mut persona.agent, options);
-        let skills = skills_of(&self.spec, &lead_options, &persona).await;
-        let live = match &self.spec.live_tools {
+    /// Returns the dynamic tools that are available now.
+    pub(super) async fn live_tools(&self) -> Arc<ToolSet> {
+        match &self.spec.live_tools {
             Some(source) => source.tools().await,
             None => Arc::default(),
-        };
-        let fingerprint = persona.fingerprint(&skills.section(false).unwrap_or_default());
-        let key = (
-            lead_options.with_defaults_of(&persona.agent),
-            fingerprint,
-            live.version(),
-        );
-        if let Some(agent) = cached(&mut self.built.lock(), &key) {
-            return Ok(agent);
         }
-        let agent = Arc::new(self.build(&key.0, &persona, &skills, &live)?);
-        let mut built = self.built.lock();
-        // New runs never request tools of an older version.
-        built.retain(|(_, _, version), _| *version == live.version());
-        if let Some(existing) = cached(&mut built, &key) {
-            return Ok(existing);
-        }
-        if built.len() >= MAX_CACHED_AGENTS {
-            built.shift_remove_index(0);
-        }
-        built.insert(key, agent.clone());
-        Ok(agent)
     }
 
-    /// Resolves the persona of a run: the custom agent that its options name, or the unnamed agent
-    /// with the user's soul.
-    async fn persona(
+    /// Returns the versions of what the user's agents depend on; `None` if the store of custom
+    /// agents does not count its changes.
+    pub(super) fn stamp(&self, user: &str, live: &ToolSet) -> Option<Stamp> {
+        let spec = &self.spec;
+        let custom = match &spec.custom {
+            Some(agents) => agents.version(user)?,
+            None => 0,
+        };
+        Some(Stamp {
+            custom,
+            skills: spec.skills.as_ref().map_or(0, |skills| skills.version()),
+            live: live.version(),
+        })
+    }
+
+    /// Reads the persona and the skills of a request, and returns `previous` if they are unchanged,
+    /// else an agent that is shared or newly built.
+    ///
+    /// # Errors
+    /// Those of an agent that does not exist, cannot be read, or names no usable model.
+    pub(super) async fn resolve(
         &self,
-        options: &Map<String, Value>,
-        bootstrap: bool,
-    ) -> Result<Persona, UnknownAssistant> {
-        let name = agent_name(options).map_err(|error| UnknownAssistant::InvalidName(error.0))?;
+        request: &AgentRequest,
+        live: &ToolSet,
+        previous: Option<Resolved>,
+    ) -> Result<Reading<Resolved>, UnknownAssistant> {
+        let mut persona = self.persona(request).await?;
+        request.narrow_tool_groups(&mut persona.agent);
+        let (skills, is_complete) = skills_of(&self.spec, &request.options, &persona).await;
+        let fingerprint = persona.fingerprint(&skills.section(false).unwrap_or_default());
+        let content = Content {
+            options: request.options.clone().with_defaults_of(&persona.agent),
+            fingerprint,
+            live_version: live.version(),
+        };
+        let resolved = match previous {
+            Some(previous) if *previous.content == content => previous,
+            _ => self.with_content(content, |options| {
+                self.build(options, &persona, &skills, live)
+            })?,
+        };
+        Ok(if is_complete {
+            Reading::Complete(resolved)
+        } else {
+            Reading::Substitute(resolved)
+        })
+    }
+
+    /// Returns the agent with this content, from the cache or built by `build`.
+    fn with_content(
+        &self,
+        content: Content,
+        build: impl FnOnce(&LeadOptions) -> Result<Built, UnknownAssistant>,
+    ) -> Result<Resolved, UnknownAssistant> {
+        let content = Arc::new(content);
+        let resolved = |built: &Arc<Built>| Resolved {
+            content: content.clone(),
+            built: built.clone(),
+        };
+        if let Some(built) = self.shared.lock().get(&content) {
+            return Ok(resolved(built));
+        }
+        let built = Arc::new(build(&content.options)?);
+        let mut shared = self.shared.lock();
+        // New runs never request tools of an older version.
+        shared.retain(|other, _| other.live_version == content.live_version);
+        if let Some(existing) = shared.get(&content) {
+            return Ok(resolved(existing));
+        }
+        let new = resolved(&built);
+        shared.insert(content, built);
+        Ok(new)
+    }
+
+    /// Returns the persona of a request: the custom agent that it names, or the unnamed agent with
+    /// the user's soul.
+    async fn persona(&self, request: &AgentRequest) -> Result<Persona, UnknownAssistant> {
+        let bootstrap = request.options.bootstrap;
         let Some(agents) = self.spec.custom.as_ref().filter(|_| !bootstrap) else {
             return Ok(Persona::default());
         };
-        let user = effective_user_id();
-        let unusable = |name: String| {
+        let user = &request.user;
+        let unusable = |name: &str| {
+            let name = name.to_owned();
             move |error: CustomAgentError| UnknownAssistant::Unusable {
                 name,
                 reason: error.to_string(),
             }
         };
-        let profile = agents
-            .profile(&user)
-            .await
-            .map_err(unusable(LEAD_AGENT.to_owned()))?;
-        let Some(name) = name else {
-            let soul = agents
-                .default_soul(&user)
-                .await
-                .map_err(unusable(LEAD_AGENT.to_owned()))?;
+        let profile = agents.profile(user).await.map_err(unusable(LEAD_AGENT))?;
+        let Some(name) = &request.name else {
+            let soul = agents.default_soul(user).await;
             return Ok(Persona {
                 name: None,
                 agent: CustomAgent {
-                    soul,
+                    soul: soul.map_err(unusable(LEAD_AGENT))?,
                     ..CustomAgent::default()
                 },
                 profile,
             });
         };
-        match agents
-            .get(&user, &name)
-            .await
-            .map_err(unusable(name.to_string()))?
-        {
+        let found = agents.get(user, name).await;
+        match found.map_err(unusable(name.as_str()))? {
             Some(agent) => Ok(Persona {
-                name: Some(name),
+                name: Some(name.clone()),
                 agent,
                 profile,
             }),
             None => Err(UnknownAssistant::NotFound(name.to_string())),
         }
     }
-}
 
-#[async_trait]
-impl AgentSource for LeadAgents {
-    fn description(&self) -> Option<&str> {
-        Some("The agent that talks with the user, with tools, files and questions of its own.")
+    /// Drops the shared agents.
+    pub(super) fn forget(&self) {
+        self.shared.lock().clear();
     }
 
-    async fn agent(
-        &self,
-        options: &Map<String, Value>,
-    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        Ok(self.built(options).await?.agent.clone())
-    }
-
-    fn forget(&self) {
-        self.built.lock().clear();
+    /// Returns the number of shared agents.
+    #[cfg(test)]
+    pub(super) fn shared_count(&self) -> usize {
+        self.shared.lock().len()
     }
 }
-
-/// Restricts an agent to the tool groups that a run allows. A run adds none.
-fn narrow_tool_groups(agent: &mut CustomAgent, options: &Map<String, Value>) {
-    let Some(allowed) = options.get("tool_groups").and_then(Value::as_array) else {
-        return;
-    };
-    let allowed = allowed.iter().filter_map(Value::as_str);
-    let own = agent.tool_groups.take();
-    let is_own = |name: &&str| {
-        own.as_ref()
-            .is_none_or(|own| own.iter().any(|group| group == name))
-    };
-    agent.tool_groups = Some(allowed.filter(is_own).map(str::to_owned).collect());
-}
-
-/// Returns the agent with this key and marks it as most recently used.
-fn cached(built: &mut AgentCache, key: &BuildKey) -> Option<Arc<Built>> {
-    let at = built.get_index_of(key)?;
-    built.move_index(at, built.len() - 1);
-    built.get(key).cloned()
-}
-
-#[cfg(test)]
-#[path = "factory_tests.rs"]
-mod tests;

@@ -4,6 +4,9 @@ use sha2::{Digest, Sha256};
 
 use crate::agents::custom::{AgentName, CustomAgent};
 
+/// Digest of a persona and its skills.
+pub(super) type Fingerprint = [u8; 32];
+
 /// The lead agent itself, or a custom agent based on it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Persona {
@@ -18,7 +21,7 @@ pub(super) struct Persona {
 impl Persona {
     /// Digest of the persona and its skills section: equal for equal content, independent of the
     /// user.
-    pub(super) fn fingerprint(&self, skills: &str) -> String {
+    pub(super) fn fingerprint(&self, skills: &str) -> Fingerprint {
         let name = self.name.as_ref().map_or("", AgentName::as_str);
         let keys = serde_json::to_vec(&self.agent).unwrap_or_default();
         let mut digest = Sha256::new_with_prefix(name);
@@ -34,6 +37,6 @@ impl Persona {
         ] {
             digest.update(part);
         }
-        hex::encode(digest.finalize())
+        digest.finalize().into()
     }
 }

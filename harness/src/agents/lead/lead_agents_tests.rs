@@ -1,9 +1,12 @@
 //! Building of lead agents, and the state that a run of one leaves on its thread.
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;
+use crate::agents::lead::factory::MAX_SHARED_AGENTS;
+use crate::agents::lead::options::LeadOptions;
 use crate::agents::test_support::{ReplayModel, Reply, ask, calls, fresh, run, state_of};
 use crate::clock::SystemClock;
 use crate::config::ToolSearchConfig;
@@ -54,7 +57,8 @@ fn equal_options_share_an_agent_and_unknown_models_fail() {
     for effort in 0..200 {
         agent(json!({"reasoning_effort": effort.to_string()})).unwrap();
     }
-    assert!(agents.built.lock().len() <= MAX_CACHED_AGENTS);
+    let (requests, shared) = agents.counts();
+    assert_eq!((requests, shared), (202, MAX_SHARED_AGENTS));
 }
 
 #[test]
@@ -290,7 +294,7 @@ async fn changed_dynamic_tools_build_a_new_agent() {
         !Arc::ptr_eq(&before, &after)
             && Arc::ptr_eq(&after, &agents.agent(&Map::new()).await.unwrap())
     );
-    assert_eq!(agents.built.lock().len(), 1, "the earlier agent is evicted");
+    assert_eq!(agents.counts(), (1, 1), "the earlier agent is evicted");
     ask(&after, "hi").await;
     let offered: Vec<(String, bool)> = model.requests()[0]
         .tools
