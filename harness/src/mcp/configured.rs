@@ -1,6 +1,7 @@
 //! Connects the MCP toolbox to the extensions file and the configuration of an installation.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -12,6 +13,7 @@ use crate::config::{
     AppConfig, ConfigSource, Extensions, ExtensionsError, ExtensionsFile, MCP_SERVERS, Variables,
 };
 use crate::ids::ThreadId;
+use crate::rechecked::{Reading, Rechecked};
 use crate::runtime::tasks::{TaskKind, Tasks};
 use crate::tools::ToolSource;
 
@@ -58,6 +60,9 @@ impl ConfiguredMcp {
             file,
             config,
             variables,
+            tasks: tasks.clone(),
+            written: Arc::default(),
+            changes: Arc::default(),
             last: Mutex::default(),
             last_error: Mutex::default(),
         });
@@ -103,12 +108,18 @@ impl ConfiguredMcp {
     }
 }
 
-/// `mcpServers` of the extensions file, overridden by `extensions` of `config.yaml`.
+/// `mcpServers` of the extensions file, overridden by `extensions` of `config.yaml`. Runs look at
+/// the file at most once per second.
 #[derive(Debug)]
 struct FileMcpConfig {
     file: Arc<ExtensionsFile>,
     config: Arc<dyn ConfigSource>,
     variables: Variables,
+    tasks: Tasks,
+    /// Content of the file, with the number of changes as its stamp.
+    written: Arc<Rechecked<Arc<Extensions>, u64>>,
+    /// Number of changes of the file by this process.
+    changes: Arc<AtomicU64>,
     last: Mutex<Option<Resolved>>,
     /// Last logged error, so that each error is logged once.
     last_error: Mutex<String>,
@@ -143,18 +154,46 @@ impl FileMcpConfig {
         extensions
     }
 
-    async fn load(&self) -> Result<Arc<Extensions>, ExtensionsError> {
-        let file = self.file.clone();
-        tokio::task::spawn_blocking(move || file.load())
-            .await
-            .unwrap_or_else(|_panic| self.file.load())
+    /// Returns the content of the file as it was within the last second, or after the last change
+    /// by this process.
+    async fn recent(&self) -> Result<Arc<Extensions>, ExtensionsError> {
+        let stamp = || self.changes.load(Ordering::Acquire);
+        let read = |_previous| {
+            let file = self.file.clone();
+            async move { load(file).await.map(Reading::Complete) }
+        };
+        self.written.get(stamp, Some(&self.tasks), read).await
     }
+
+    /// Executes a change of the file and counts it, also if it fails. The worker counts, since the
+    /// change completes even if the caller goes away.
+    async fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&ExtensionsFile) -> Result<T, McpPortError> + Send + 'static,
+    ) -> Result<T, McpPortError> {
+        let (file, changes) = (self.file.clone(), self.changes.clone());
+        let work = move || {
+            let outcome = change(&file);
+            changes.fetch_add(1, Ordering::Release);
+            outcome
+        };
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|panic| McpPortError::Failed(panic.to_string()))?
+    }
+}
+
+async fn load(file: Arc<ExtensionsFile>) -> Result<Arc<Extensions>, ExtensionsError> {
+    let reader = file.clone();
+    tokio::task::spawn_blocking(move || reader.load())
+        .await
+        .unwrap_or_else(|_panic| file.load())
 }
 
 #[async_trait]
 impl McpConfig for FileMcpConfig {
     async fn extensions(&self) -> Option<Arc<Extensions>> {
-        let loaded = self.load().await;
+        let loaded = self.recent().await;
         let last_error = loaded
             .as_ref()
             .err()
@@ -175,28 +214,26 @@ impl McpConfig for FileMcpConfig {
 #[async_trait]
 impl McpPort for ConfiguredMcp {
     async fn servers(&self) -> Result<Map<String, Value>, McpPortError> {
-        let written = self.settings.load().await?;
+        let written = load(self.settings.file.clone()).await?;
         Ok(written.section(MCP_SERVERS).cloned().unwrap_or_default())
     }
 
     async fn change(&self, change: McpChange) -> Result<Map<String, Value>, McpPortError> {
-        let file = self.settings.file.clone();
-        let edit = move || {
+        let edit = |file: &ExtensionsFile| {
             file.edit(|all| {
                 all.change_section(MCP_SERVERS, |servers| {
                     change(servers).map(|()| servers.clone())
                 })
             })
         };
-        let changed = tokio::task::spawn_blocking(edit)
-            .await
-            .map_err(|panic| McpPortError::Failed(panic.to_string()))??;
+        let changed = self.settings.change(edit).await?;
         self.toolbox.refresh().await;
         self.start_discovery();
         Ok(changed)
     }
 
     async fn reset(&self) {
+        self.settings.changes.fetch_add(1, Ordering::Release);
         self.toolbox.reset().await;
         self.start_discovery();
     }
@@ -209,3 +246,7 @@ impl McpPort for ConfiguredMcp {
             .collect()
     }
 }
+
+#[cfg(test)]
+#[path = "configured_tests.rs"]
+mod tests;
