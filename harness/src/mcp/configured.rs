@@ -108,8 +108,8 @@ impl ConfiguredMcp {
     }
 }
 
-/// `mcpServers` of the extensions file, overridden by `extensions` of `config.yaml`. Runs look at
-/// the file at most once per second.
+/// `mcpServers` of the extensions file, overridden by `extensions` of `config.yaml`. Runs check
+/// the metadata of the file at most once per second.
 #[derive(Debug)]
 struct FileMcpConfig {
     file: Arc<ExtensionsFile>,

@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use harness::config::DatabaseBackend;
+use harness::config::{DatabaseBackend, FileSignature};
 use harness::config_file::load_file;
 use tokio_util::sync::CancellationToken;
 
-use super::super::watch::watch;
+use super::super::watch::{reload_changed, watch};
 use super::*;
 
 struct Edited {
@@ -151,4 +151,19 @@ async fn watcher_applies_edit_and_stops_on_shutdown() {
     };
     tokio::join!(watch(edited.handle.clone(), shutdown.clone()), editing);
     assert_eq!(edited.words(), 9);
+}
+
+#[test]
+fn poll_reads_the_file_only_after_a_change() {
+    let edited = Edited::starting_with("title: {max_words: 5}\n");
+    let before = reload_changed(&edited.handle, None);
+    edited.write("title: {max_words: 10}\n");
+    let after = reload_changed(&edited.handle, before);
+    assert_eq!(edited.words(), 10);
+    edited.write("title: {max_words: 100}\n");
+    let facts = fs::metadata(edited.handle.path().unwrap()).unwrap();
+    reload_changed(&edited.handle, Some(FileSignature::of(&facts)));
+    assert_eq!(edited.words(), 10, "the file counts as unchanged");
+    reload_changed(&edited.handle, after);
+    assert_eq!(edited.words(), 100);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use harness::config::FileSignature;
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecursiveMode, Watcher};
 use tokio::sync::Notify;
@@ -13,8 +14,9 @@ use super::handle::ConfigHandle;
 
 /// Time for an editor to finish writing.
 const DEBOUNCE: Duration = Duration::from_millis(200);
-/// Poll interval, for file systems without change events, such as network file systems.
-const POLL: Duration = Duration::from_secs(5);
+/// Poll interval, for file systems without change events, such as network file systems. A poll
+/// reads the file only if its metadata has changed.
+const POLL: Duration = Duration::from_secs(1);
 
 /// Reloads `handle` after each change of its file, until `shutdown`.
 ///
@@ -39,19 +41,38 @@ pub async fn watch(handle: ConfigHandle, shutdown: CancellationToken) {
     }
     let mut poll = interval_at(Instant::now() + POLL, POLL);
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut seen = None;
 
     loop {
-        tokio::select! {
+        let is_notified = tokio::select! {
             () = shutdown.cancelled() => return,
-            () = changed.notified() => sleep(DEBOUNCE).await,
-            _ = poll.tick() => {}
-        }
+            () = changed.notified() => {
+                sleep(DEBOUNCE).await;
+                true
+            }
+            _ = poll.tick() => false,
+        };
         let handle = handle.clone();
-        let reloaded = tokio::task::spawn_blocking(move || handle.reload_now()).await;
-        if let Err(error) = reloaded {
-            tracing::error!(%error, "cannot reload the configuration file");
+        let known = seen.filter(|_| !is_notified);
+        match tokio::task::spawn_blocking(move || reload_changed(&handle, known)).await {
+            Ok(signature) => seen = signature,
+            Err(error) => tracing::error!(%error, "cannot reload the configuration file"),
         }
     }
+}
+
+/// Reloads the file if its metadata differs from `known`, or if it has none. Returns the metadata
+/// from before the reload, so that a later change is never missed.
+pub(super) fn reload_changed(
+    handle: &ConfigHandle,
+    known: Option<FileSignature>,
+) -> Option<FileSignature> {
+    let facts = handle.path().and_then(|path| std::fs::metadata(path).ok());
+    let signature = facts.as_ref().map(FileSignature::of);
+    if signature.is_none() || signature != known {
+        handle.reload_now();
+    }
+    signature
 }
 
 /// Reports whether an event may mean changed content. Reading the file also causes events, which

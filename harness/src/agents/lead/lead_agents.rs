@@ -18,8 +18,8 @@ use crate::runtime::tasks::Tasks;
 
 /// Lead agents of one configuration.
 ///
-/// A resolved agent serves the runs of its user with the same options for up to a second without a
-/// look at files. A change on disk is seen by runs that start later than that; a change through
+/// A resolved agent serves the runs of its user with the same options for up to a second without
+/// reading files. A change on disk is seen by runs that start later than that; a change through
 /// [`Skills`](crate::skills::Skills), through a store of custom agents that counts its changes, or
 /// of the dynamic tools is seen by the next run.
 #[derive(Debug)]
