@@ -1,6 +1,7 @@
 //! The deerflow server as a library, so that tests and embedders can use what the binary uses.
 
 mod agents;
+pub mod allocations;
 pub mod cli;
 pub mod commands;
 pub mod config;

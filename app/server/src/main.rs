@@ -4,6 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+#[cfg(any(debug_assertions, feature = "count-allocations"))]
+use deerflow_server::allocations::CountingAllocator;
 use deerflow_server::cli::{
     AuditArgs, ChannelsCommand, Cli, Command, DbCommand, FileArgs, KeysCommand, ServeArgs,
     UsersCommand,
@@ -24,10 +26,16 @@ use harness::config_file::{Environment, load};
 use harness::documents::{DocumentKind, worker};
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::inner;
+use mimalloc::MiMalloc;
 use tokio::runtime::Handle;
 
+#[cfg(any(debug_assertions, feature = "count-allocations"))]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: CountingAllocator<MiMalloc> = CountingAllocator(MiMalloc);
+
+#[cfg(not(any(debug_assertions, feature = "count-allocations")))]
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Timeout for blocking threads when the server stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);

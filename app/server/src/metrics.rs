@@ -16,6 +16,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::allocations;
+
 /// Histogram buckets of API requests, in seconds.
 const REQUEST_BUCKETS: [f64; 12] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
@@ -56,6 +58,9 @@ impl Metrics {
 
 impl MetricsView for Metrics {
     fn render(&self) -> String {
+        if let Some(calls) = allocations::count() {
+            counter!("deerflow_allocations_total").absolute(calls);
+        }
         self.0
             .as_ref()
             .map(PrometheusHandle::render)
@@ -137,6 +142,10 @@ fn install() -> Option<PrometheusHandle> {
     describe_counter!(
         "deerflow_database_errors_total",
         "Database failures by kind"
+    );
+    describe_counter!(
+        "deerflow_allocations_total",
+        "Allocations and reallocations of memory, in builds that count them"
     );
     describe_channels();
     gauge!("deerflow_streams_active").set(0.0);
