@@ -17,10 +17,13 @@ pub(crate) struct Arguments {
     /// Shorter loads, for a first impression.
     #[arg(long)]
     pub(super) quick: bool,
+    /// File for a chart of the CPU time per run, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(super) chart: Option<PathBuf>,
     /// Folder on the disk to measure; it contains the gateway's data during the run.
     #[arg(long)]
     pub(super) storage_dir: Option<PathBuf>,
-    /// Use stateless runs instead of creating a thread for each.
+    /// Use stateless runs in the chapters `runs` and `tokens` instead of a thread for each.
     #[arg(long)]
     pub(super) stateless: bool,
     #[command(subcommand)]
@@ -36,14 +39,25 @@ impl Arguments {
 /// A part of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Chapter {
-    /// Time from start to ready, three times with a fresh and an existing database.
+    /// Time from start to ready, three times with a fresh and an existing database; idle memory and
+    /// the binary's size.
     Start,
     /// Runs of one token at 1, 16, 200 and 1000 clients.
     Runs,
     /// Streams of 200 tokens as fast as they go.
     Tokens,
-    /// 1000 streams at a token every 10 ms.
+    /// 1000 streams at a token every 10 ms, in a new process and again in the same one.
     Live,
+    /// Both dialects at 16 clients.
+    Dialects,
+    /// Threads of 10, 500 and 1,000 messages against new ones.
+    Lengths,
+    /// A thread of 250 runs: its first ten and its last ten.
+    Turns,
+    /// Bytes of a `values` stream of 500 messages.
+    Values,
+    /// Runs with five tool calls.
+    Tools,
     /// Thousands of viewers of one run.
     Viewers,
     /// Runs of flows, and what stored flows cost other runs.

@@ -12,13 +12,14 @@ use hyper::{
     header,
 };
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use tokio::{
     net::TcpStream,
     task::JoinSet,
     time::{Instant, timeout},
 };
 
-use super::{frames::FrameCounter, load::Target};
+use super::frames::FrameCounter;
 
 /// Maximum time of a run or a connection; a longer one has failed.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -29,12 +30,14 @@ pub(super) struct Sample {
     pub(super) first_token: Duration,
     pub(super) end: Duration,
     pub(super) frames: u64,
+    /// Bytes of the stream, without headers.
+    pub(super) bytes: u64,
     pub(super) ended_at: Instant,
 }
 
-/// Client that makes one run after the other.
-pub(super) struct Client<'a> {
-    target: &'a Target,
+/// Client that makes one request after the other.
+pub(super) struct Client {
+    address: SocketAddr,
     connection: Option<Connection>,
 }
 
@@ -44,16 +47,25 @@ struct Connection {
     _driver: JoinSet<()>,
 }
 
-impl<'a> Client<'a> {
-    pub(super) async fn connect(target: &'a Target) -> anyhow::Result<Self> {
-        let connection = timeout(TIMEOUT, Connection::open(target.address)).await;
+impl Client {
+    pub(super) async fn connect(address: SocketAddr) -> anyhow::Result<Self> {
+        let connection = timeout(TIMEOUT, Connection::open(address)).await;
         let connection = Some(connection.context("no connection in time")??);
-        Ok(Self { target, connection })
+        Ok(Self {
+            address,
+            connection,
+        })
     }
 
-    /// Makes one run and expects this many tokens; the connection is replaced after a failure.
-    pub(super) async fn run(&mut self, body: Bytes, tokens: u64) -> anyhow::Result<Sample> {
-        let run = timeout(TIMEOUT, self.try_run(body, tokens));
+    /// Makes one run by a request to `path` and expects this many tokens; the connection is
+    /// replaced after a failure.
+    pub(super) async fn run(
+        &mut self,
+        path: &str,
+        body: Bytes,
+        tokens: u64,
+    ) -> anyhow::Result<Sample> {
+        let run = timeout(TIMEOUT, self.try_run(path, body, tokens));
         let outcome = run
             .await
             .unwrap_or_else(|_| Err(anyhow::anyhow!("run not finished within {TIMEOUT:?}")));
@@ -63,27 +75,33 @@ impl<'a> Client<'a> {
         outcome
     }
 
-    async fn try_run(&mut self, body: Bytes, tokens: u64) -> anyhow::Result<Sample> {
-        let address = self.target.address;
-        let connection = match &mut self.connection {
+    /// Sends a request and returns the JSON of its response.
+    pub(super) async fn post(&mut self, path: &str, body: Bytes) -> anyhow::Result<Value> {
+        let address = self.address;
+        let response = self.connection().await?.post(address, path, body).await?;
+        let body = axum::body::to_bytes(Body::new(response.into_body()), 64 << 20).await?;
+        serde_json::from_slice(&body).with_context(|| format!("answer of POST {path}"))
+    }
+
+    async fn connection(&mut self) -> anyhow::Result<&mut Connection> {
+        Ok(match &mut self.connection {
             Some(connection) => connection,
-            empty => empty.insert(Connection::open(address).await?),
-        };
-        let path = if self.target.creates_threads {
-            let thread = connection
-                .post(address, "/api/threads", Bytes::from_static(b"{}"))
-                .await?;
-            format!("/api/threads/{}/runs/stream", thread_id(thread).await?)
-        } else {
-            self.target.path.to_owned()
-        };
+            empty => empty.insert(Connection::open(self.address).await?),
+        })
+    }
+
+    async fn try_run(&mut self, path: &str, body: Bytes, tokens: u64) -> anyhow::Result<Sample> {
+        let address = self.address;
+        let connection = self.connection().await?;
         let started = Instant::now();
-        let response = connection.post(address, &path, body).await?;
+        let response = connection.post(address, path, body).await?;
         let mut stream = Body::new(response.into_body()).into_data_stream();
         let mut counter = FrameCounter::default();
-        let (mut first_token, mut ended_at) = (None, None);
+        let (mut first_token, mut ended_at, mut length) = (None, None, 0);
         while let Some(bytes) = stream.next().await {
-            counter.push(&bytes?);
+            let bytes = bytes?;
+            length += bytes.len() as u64;
+            counter.push(&bytes);
             if first_token.is_none() && counter.tokens > 0 {
                 first_token = Some(started.elapsed());
             }
@@ -102,6 +120,7 @@ impl<'a> Client<'a> {
             first_token: first_token.unwrap_or(end),
             end,
             frames: counter.frames,
+            bytes: length,
             ended_at,
         })
     }
@@ -146,14 +165,4 @@ impl Connection {
         }
         Ok(response)
     }
-}
-
-async fn thread_id(response: Response<Incoming>) -> anyhow::Result<String> {
-    #[derive(serde::Deserialize)]
-    struct Thread {
-        thread_id: String,
-    }
-    let body = axum::body::to_bytes(Body::new(response.into_body()), 1 << 20).await?;
-    let thread: Thread = serde_json::from_slice(&body).context("answer of POST /api/threads")?;
-    Ok(thread.thread_id)
 }

@@ -1,6 +1,7 @@
 //! Clients that make sequential runs, bounded in time and number.
 
 use std::{
+    borrow::Cow,
     fmt,
     net::SocketAddr,
     sync::{
@@ -12,6 +13,7 @@ use std::{
 
 use anyhow::Context as _;
 use axum::body::Bytes;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::{sync::Barrier, task::JoinSet, time::Instant};
 
@@ -24,9 +26,11 @@ use super::{
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) address: SocketAddr,
+    /// Beginning of the paths of its dialect.
+    pub(super) prefix: &'static str,
     /// Path of a run without a thread.
     pub(super) path: &'static str,
-    /// `true` if each run gets a new thread first.
+    /// `true` if each run has a thread of its own.
     pub(super) creates_threads: bool,
 }
 
@@ -34,6 +38,7 @@ impl Target {
     pub(super) fn relay(address: SocketAddr) -> Self {
         Self {
             address,
+            prefix: "",
             path: "/relay",
             creates_threads: false,
         }
@@ -42,8 +47,43 @@ impl Target {
     pub(super) fn gateway(address: SocketAddr, stateless: bool) -> Self {
         Self {
             address,
+            prefix: "/api",
             path: "/api/runs/stream",
             creates_threads: !stateless,
+        }
+    }
+
+    /// Returns the gateway in the dialect of the LangGraph Platform, with threads.
+    pub(super) fn platform(address: SocketAddr) -> Self {
+        Self {
+            prefix: "",
+            path: "/runs/stream",
+            ..Self::gateway(address, false)
+        }
+    }
+
+    /// Returns the requests of one run on each of these threads.
+    pub(super) fn runs_on(&self, threads: &[String]) -> Requests {
+        let path = |thread: &String| format!("{}/threads/{thread}/runs/stream", self.prefix);
+        Requests::Each(Mutex::new(threads.iter().rev().map(path).collect()))
+    }
+}
+
+/// Paths of the requests of a load.
+#[derive(Debug)]
+pub(super) enum Requests {
+    /// All requests have the same path.
+    Same(&'static str),
+    /// Each has its own, from the last to the first.
+    Each(Mutex<Vec<String>>),
+}
+
+impl Requests {
+    /// Returns the path of the next request.
+    fn next(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Same(path) => Some(Cow::Borrowed(path)),
+            Self::Each(paths) => paths.lock().pop().map(Cow::Owned),
         }
     }
 }
@@ -56,6 +96,9 @@ pub(super) struct Load {
     pub(super) gap: Duration,
     /// Flow without model calls that runs instead of the lead agent.
     flow: Option<&'static str>,
+    stream_mode: &'static str,
+    /// Number of tool calls before the tokens.
+    rounds: usize,
     /// No run begins after this time.
     at_most: Duration,
     runs_at_most: usize,
@@ -69,6 +112,8 @@ impl Load {
             tokens: 1,
             gap: Duration::ZERO,
             flow: None,
+            stream_mode: "messages-tuple",
+            rounds: 0,
             at_most,
             runs_at_most: 50_000,
         }
@@ -100,6 +145,44 @@ impl Load {
         }
     }
 
+    /// Returns the same load with this stream mode.
+    pub(super) fn in_mode(self, stream_mode: &'static str) -> Self {
+        Self {
+            stream_mode,
+            ..self
+        }
+    }
+
+    /// Returns the same load with this many tool calls, one after the other, before the tokens.
+    pub(super) fn with_rounds(self, rounds: usize, tokens: usize) -> Self {
+        Self {
+            rounds,
+            tokens,
+            ..self
+        }
+    }
+
+    /// Returns the same load without a limit of time for this many runs.
+    pub(super) fn exactly(self, runs: usize) -> Self {
+        Self {
+            at_most: Duration::from_secs(600),
+            runs_at_most: runs,
+            ..self
+        }
+    }
+
+    /// Returns the number of threads that suffice if this many runs end per second in a warm-up,
+    /// which is slower than the load.
+    pub(super) fn threads_for(&self, runs_per_second: f64) -> usize {
+        let expected = (2.5 * runs_per_second * self.at_most.as_secs_f64()) as usize;
+        (expected + self.clients.max(16)).min(self.runs_at_most)
+    }
+
+    /// Returns the maximum number of runs.
+    pub(super) fn runs_at_most(&self) -> usize {
+        self.runs_at_most
+    }
+
     /// Returns a small, unmeasured version of the same load.
     pub(super) fn warm_up(&self) -> Self {
         let clients = self.clients.min(16);
@@ -123,11 +206,15 @@ impl Load {
             });
             return run.to_string().into();
         }
-        let message = json!({"type": "human", "content": provider::prompt(self.tokens, self.gap)});
+        let mut prompt = provider::prompt(self.tokens, self.gap);
+        if self.rounds > 0 {
+            prompt.push_str(&provider::rounds(self.rounds));
+        }
+        let message = json!({"type": "human", "content": prompt});
         let run = json!({
             "assistant_id": "lead_agent",
             "input": {"messages": [message]},
-            "stream_mode": ["messages-tuple"],
+            "stream_mode": [self.stream_mode],
             "on_disconnect": "continue",
         });
         run.to_string().into()
@@ -144,11 +231,13 @@ impl fmt::Display for Load {
             plural(clients),
             plural(tokens)
         )?;
-        if self.gap.is_zero() {
-            Ok(())
-        } else {
-            write!(f, " every {} ms", self.gap.as_millis())
+        if !self.gap.is_zero() {
+            write!(f, " every {} ms", self.gap.as_millis())?;
         }
+        if self.rounds > 0 {
+            write!(f, " after {} tool calls", self.rounds)?;
+        }
+        Ok(())
     }
 }
 
@@ -164,17 +253,22 @@ pub(super) struct Outcome {
 }
 
 /// Connects all clients, starts them together and waits for the last.
-pub(super) async fn drive(target: &Target, load: &Load) -> anyhow::Result<Outcome> {
-    let target = Arc::new(target.clone());
+pub(super) async fn drive(
+    address: SocketAddr,
+    load: &Load,
+    requests: Requests,
+) -> anyhow::Result<Outcome> {
     let body = load.body();
+    let requests = Arc::new(requests);
     let remaining = Arc::new(AtomicUsize::new(load.runs_at_most));
     let start = Arc::new(Barrier::new(load.clients + 1));
     let mut clients = JoinSet::new();
     for _ in 0..load.clients {
         let worker = Worker {
-            target: Arc::clone(&target),
+            address,
             load: load.clone(),
             body: body.clone(),
+            requests: Arc::clone(&requests),
             remaining: Arc::clone(&remaining),
         };
         let start = Arc::clone(&start);
@@ -197,16 +291,17 @@ pub(super) async fn drive(target: &Target, load: &Load) -> anyhow::Result<Outcom
 }
 
 struct Worker {
-    target: Arc<Target>,
+    address: SocketAddr,
     load: Load,
     body: Bytes,
+    requests: Arc<Requests>,
     remaining: Arc<AtomicUsize>,
 }
 
 impl Worker {
     async fn work(self, start: &Barrier) -> Outcome {
         let mut outcome = Outcome::default();
-        let client = Client::connect(&self.target).await;
+        let client = Client::connect(self.address).await;
         start.wait().await;
         let until = Instant::now() + self.load.at_most;
         let mut client = match client {
@@ -216,8 +311,12 @@ impl Worker {
                 return outcome;
             }
         };
+        let tokens = self.load.tokens as u64;
         while Instant::now() < until && self.takes_one() {
-            match client.run(self.body.clone(), self.load.tokens as u64).await {
+            let Some(path) = self.requests.next() else {
+                break;
+            };
+            match client.run(&path, self.body.clone(), tokens).await {
                 Ok(sample) => outcome.samples.push(sample),
                 Err(error) => outcome.fail(&error),
             }

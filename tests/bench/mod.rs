@@ -6,12 +6,17 @@
 //! clients cannot exceed C / (2 x fdatasync).
 
 mod arguments;
+mod chart;
 mod client;
+mod cost_row;
+mod costs;
 mod disk;
 mod figures;
+mod files;
 mod flows;
 mod frames;
 mod load;
+mod meter;
 mod parts;
 mod protocol;
 mod provider;
@@ -19,11 +24,12 @@ mod relay;
 mod report;
 mod sign_in;
 mod subject;
+mod text;
+mod threads;
 mod viewers;
 
 use std::{
     path::{Path, PathBuf},
-    pin::pin,
     time::Duration,
 };
 
@@ -34,8 +40,9 @@ use tokio::signal::unix::{SignalKind, signal};
 pub(crate) use self::arguments::Arguments;
 use self::{
     arguments::{Chapter, Part},
-    figures::Figures,
+    costs::{Bench, Costs, SCENARIOS},
     load::{Load, Target},
+    meter::Server,
     parts::Parts,
     report::{Comparison, Report, StorageReport},
     subject::Subject,
@@ -72,6 +79,10 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     }
     parts.stop().await?;
     report.print()?;
+    if let Some(file) = &arguments.chart {
+        let text = chart::svg("CPU of the server per run, in ms", &report.bars());
+        std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))?;
+    }
     let failed: usize = report.storages.iter().map(StorageReport::failed_runs).sum();
     anyhow::ensure!(failed == 0, "{failed} runs failed");
     Ok(())
@@ -110,6 +121,7 @@ async fn measure_on(
         sign_in: None,
         protocol: None,
         comparisons: Vec::new(),
+        costs: Costs::default(),
     };
     let mut subject = match &arguments.gateway {
         Some(binary) => Some(Subject::launch(binary, folder, parts.provider.address()).await?),
@@ -129,12 +141,16 @@ async fn measure_on(
         let gateway = match &subject {
             Some(subject) => {
                 let target = Target::gateway(subject.address(), arguments.stateless);
-                let figures = under(&target, &load, subject.pid()?).await;
+                let figures = subject.server()?.under(&target, &load).await;
                 Some(figures.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?)
             }
             None => None,
         };
-        let relay = under(&relay, &load, parts.relay.pid()?).await?;
+        let server = Server {
+            pid: parts.relay.pid()?,
+            metrics: None,
+        };
+        let relay = server.under(&relay, &load).await?;
         section.comparisons.push(Comparison {
             load,
             gateway,
@@ -151,6 +167,22 @@ async fn measure_on(
         let binary = arguments.gateway.as_deref();
         binary.filter(|_| arguments.includes(chapter))
     };
+    for scenario in SCENARIOS {
+        let Some(binary) = binary_for(scenario) else {
+            continue;
+        };
+        eprintln!("  {scenario:?}");
+        let quick = arguments.quick;
+        let bench = Bench {
+            binary,
+            folder,
+            parts,
+            quick,
+        };
+        let Costs { rows, notes } = bench.measure(scenario).await?;
+        section.costs.rows.extend(rows);
+        section.costs.notes.extend(notes);
+    }
     // A separate process: memory that earlier loads allocated would hide what viewers need.
     if let Some(binary) = binary_for(Chapter::Viewers) {
         eprintln!("  viewers");
@@ -162,8 +194,13 @@ async fn measure_on(
         eprintln!("  flows");
         let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
         let seconds = if arguments.quick { 1 } else { 5 };
-        let measured =
-            flows::measure(subject.address(), subject.pid()?, subject.home(), seconds).await;
+        let measured = flows::measure(
+            subject.address(),
+            &subject.server()?,
+            subject.home(),
+            seconds,
+        )
+        .await;
         section.flows = Some(finished(subject, measured).await?);
     }
     if let Some(binary) = binary_for(Chapter::SignIn) {
@@ -191,23 +228,6 @@ async fn finished<T>(subject: Subject, measured: anyhow::Result<T>) -> anyhow::R
     Ok(measured)
 }
 
-/// Runs one load on one server and measures the server's CPU time and highest memory.
-async fn under(target: &Target, load: &Load, pid: u32) -> anyhow::Result<Figures> {
-    load::drive(target, &load.warm_up()).await?;
-    let cpu_before = process::cpu_time(pid)?;
-    let mut resident = process::resident(pid)?;
-    let mut looks = tokio::time::interval(Duration::from_millis(50));
-    let mut driven = pin!(load::drive(target, load));
-    let outcome = loop {
-        tokio::select! {
-            outcome = &mut driven => break outcome?,
-            _ = looks.tick() => resident = resident.max(process::resident(pid)?),
-        }
-    };
-    let cpu = process::cpu_time(pid)?.saturating_sub(cpu_before);
-    Ok(Figures::of(&outcome, cpu, resident))
-}
-
 fn loads(arguments: &Arguments) -> Vec<Load> {
     let seconds = if arguments.quick { 1 } else { 5 };
     let mut loads = Vec::new();
@@ -216,9 +236,6 @@ fn loads(arguments: &Arguments) -> Vec<Load> {
     }
     if arguments.includes(Chapter::Tokens) {
         loads.extend([1, 16].map(|clients| Load::long_runs(clients, seconds)));
-    }
-    if arguments.includes(Chapter::Live) {
-        loads.push(Load::live(if arguments.quick { 100 } else { 200 }));
     }
     loads
 }

@@ -10,12 +10,15 @@ use std::{
 use deerflow_tests::spread::Spread;
 
 use super::{
+    cost_row::{self, CostRow},
+    costs::Costs,
     figures::Figures,
     flows::{FlowFigures, StepFigures},
     load::Load,
     protocol::ProtocolFigures,
     sign_in::SignInFigures,
     subject::StartFigures,
+    text::{count, megabytes, ratio, time},
     viewers::ViewerFigures,
 };
 
@@ -39,6 +42,7 @@ pub(super) struct StorageReport {
     pub(super) sign_in: Option<SignInFigures>,
     pub(super) protocol: Option<ProtocolFigures>,
     pub(super) comparisons: Vec<Comparison>,
+    pub(super) costs: Costs,
 }
 
 /// One load on the gateway, if there is one, and on the relay.
@@ -50,6 +54,16 @@ pub(super) struct Comparison {
 }
 
 impl Report {
+    /// Returns the CPU time per run in milliseconds of each row, for a chart.
+    pub(super) fn bars(&self) -> Vec<(String, f64)> {
+        let bar = |name: &str, row: &CostRow| (format!("{}, {name}", row.scenario), row.cpu_ms());
+        let rows = |storage: &StorageReport| -> Vec<_> {
+            let rows = storage.rows();
+            rows.iter().map(|row| bar(storage.name, row)).collect()
+        };
+        self.storages.iter().flat_map(rows).collect()
+    }
+
     pub(super) fn print(&self) -> io::Result<()> {
         io::stdout().write_all(self.to_string().as_bytes())
     }
@@ -65,7 +79,7 @@ impl fmt::Display for Report {
         )?;
         writeln!(
             f,
-            "Times to first token and to the end count from the request that streams the run; runs/s also pay for the thread."
+            "Times count from the request that streams the run. Threads are made before, so no figure of runs contains POST /threads."
         )?;
         if let Some(steps) = &self.steps {
             write!(f, "{steps}")?;
@@ -82,7 +96,42 @@ impl StorageReport {
             both.relay.failed + both.gateway.as_ref().map_or(0, |gateway| gateway.failed)
         };
         let flows = self.flows.as_ref().map_or(0, FlowFigures::failed_runs);
-        self.comparisons.iter().map(failed).sum::<usize>() + flows
+        let costs = self.costs.rows.iter().map(|row| row.failures().0);
+        self.comparisons.iter().map(failed).sum::<usize>() + flows + costs.sum::<usize>()
+    }
+
+    /// Returns the costs of all loads on the gateway and of all scenarios.
+    pub(super) fn rows(&self) -> Vec<CostRow> {
+        let mut rows = Vec::new();
+        for both in &self.comparisons {
+            let load = both.load.to_string();
+            if let Some(gateway) = &both.gateway {
+                rows.extend(CostRow::with_threads(&load, gateway));
+            }
+            rows.push(CostRow::of(&format!("{load}: relay"), &both.relay));
+        }
+        rows.extend(self.costs.rows.iter().cloned());
+        rows
+    }
+
+    /// Writes what a server consumed per run.
+    fn write_costs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.rows();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n{}", cost_row::HEAD)?;
+        rows.iter().try_for_each(|row| write!(f, "{row}"))?;
+        writeln!(f)?;
+        for note in &self.costs.notes {
+            writeln!(f, "- {note}")?;
+        }
+        for row in &self.costs.rows {
+            if let (failed, Some(fault)) = row.failures() {
+                writeln!(f, "\n**{failed} runs failed** ({}): {fault}", row.scenario)?;
+            }
+        }
+        Ok(())
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,6 +154,7 @@ impl StorageReport {
                 time(start.existing)
             )?;
             writeln!(f, "- resident when ready: {}", megabytes(start.idle))?;
+            writeln!(f, "- size of the binary: {}", megabytes(start.binary))?;
         }
         if let Some(viewers) = &self.viewers {
             write!(f, "{viewers}")?;
@@ -118,6 +168,11 @@ impl StorageReport {
         if let Some(protocol) = &self.protocol {
             write!(f, "{protocol}")?;
         }
+        self.write_comparisons(f)?;
+        self.write_costs(f)
+    }
+
+    fn write_comparisons(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.comparisons.is_empty() {
             return Ok(());
         }
@@ -245,55 +300,9 @@ fn row(cells: [String; 9]) -> String {
     cells.join(" | ")
 }
 
-fn count(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-fn ratio(ours: f64, theirs: f64) -> String {
-    if theirs > 0.0 {
-        format!("x {:.2}", ours / theirs)
-    } else {
-        "-".to_owned()
-    }
-}
-
-fn time(time: Duration) -> String {
-    let milliseconds = time.as_secs_f64() * 1000.0;
-    match milliseconds {
-        0.0..0.1 => format!("{:.1} µs", milliseconds * 1000.0),
-        0.1..10.0 => format!("{milliseconds:.2} ms"),
-        10.0..1000.0 => format!("{milliseconds:.0} ms"),
-        _ => format!("{:.2} s", milliseconds / 1000.0),
-    }
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_formatted_for_reading() {
-        assert_eq!(count(1_234_567.4), "1,234,567");
-        assert_eq!(count(999.0), "999");
-        assert_eq!(time(Duration::from_micros(42)), "42.0 µs");
-        assert_eq!(time(Duration::from_micros(1234)), "1.23 ms");
-        assert_eq!(time(Duration::from_millis(45)), "45 ms");
-        assert_eq!(time(Duration::from_millis(2040)), "2.04 s");
-        assert_eq!(ratio(1.0, 4.0), "x 0.25");
-        assert_eq!(ratio(1.0, 0.0), "-");
-    }
 
     #[test]
     fn disk_limit_counts_two_waits_per_run_and_client() {
@@ -308,6 +317,7 @@ mod tests {
             sign_in: None,
             protocol: None,
             comparisons: vec![],
+            costs: Costs::default(),
         };
         assert_eq!(storage.disk_allows(16).round(), 4000.0);
     }

@@ -12,6 +12,8 @@ use deerflow_tests::process;
 use deerflow_tests::spread::percentile;
 use tempfile::TempDir;
 
+use super::meter::Server;
+
 /// Running gateway with its data under a storage folder.
 pub(super) struct Subject {
     gateway: GatewayProcess,
@@ -27,6 +29,8 @@ pub(super) struct StartFigures {
     pub(super) existing: Duration,
     /// Resident bytes when ready, before the first run.
     pub(super) idle: u64,
+    /// Size of the program's file in bytes.
+    pub(super) binary: u64,
 }
 
 impl Subject {
@@ -89,6 +93,7 @@ impl Subject {
             fresh: percentile(&new, 50),
             existing: percentile(&old, 50),
             idle,
+            binary: std::fs::metadata(&self.options.binary)?.len(),
         })
     }
 
@@ -96,6 +101,11 @@ impl Subject {
     pub(super) async fn stop(mut self) -> anyhow::Result<()> {
         self.gateway.terminate().await?;
         Ok(())
+    }
+
+    /// Stops the gateway and starts it again on its data.
+    pub(super) async fn restart(&mut self) -> anyhow::Result<()> {
+        self.gateway.restart().await
     }
 
     /// Returns the data folder.
@@ -110,6 +120,14 @@ impl Subject {
     /// Returns the gateway's output.
     pub(super) fn logs(&self) -> String {
         self.gateway.logs()
+    }
+
+    /// Returns the process for measurements.
+    pub(super) fn server(&self) -> anyhow::Result<Server> {
+        Ok(Server {
+            pid: self.pid()?,
+            metrics: Some(self.address()),
+        })
     }
 
     pub(super) fn pid(&self) -> anyhow::Result<u32> {

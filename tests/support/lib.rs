@@ -14,3 +14,4 @@ pub mod scripted_pi_mono;
 pub mod seeded_random;
 pub mod spread;
 pub mod sse;
+pub mod usage;

@@ -36,6 +36,68 @@ pub fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
     Ok(TICK * user.saturating_add(system))
 }
 
+/// Counts of one thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadCounts {
+    /// Time on a processor.
+    pub cpu: Duration,
+    /// Voluntary context switches.
+    pub switches: u64,
+}
+
+/// Returns the counts of each living thread of the process, by thread id.
+///
+/// # Errors
+/// Returns an error if the process has ended.
+pub fn threads(pid: u32) -> anyhow::Result<Vec<(u32, ThreadCounts)>> {
+    let folder = format!("/proc/{pid}/task");
+    let entries = fs::read_dir(&folder).with_context(|| format!("process {pid} has ended"))?;
+    let ids = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect::<Vec<u32>>();
+    // A thread may end between the two calls.
+    let read = |id: u32, file: &str| fs::read_to_string(format!("{folder}/{id}/{file}")).ok();
+    let counts = |id: u32| {
+        let run = read(id, "schedstat")?;
+        let cpu = Duration::from_nanos(run.split_whitespace().next()?.parse().ok()?);
+        let status = read(id, "status")?;
+        let switches = field(&status, "voluntary_ctxt_switches:")?;
+        Some((id, ThreadCounts { cpu, switches }))
+    };
+    let all: Vec<_> = ids.into_iter().filter_map(counts).collect();
+    anyhow::ensure!(
+        !all.is_empty(),
+        "process {pid} has ended, or the kernel has no scheduler statistics"
+    );
+    Ok(all)
+}
+
+/// Bytes that a process has written so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Written {
+    /// By system calls, to anything.
+    pub calls: u64,
+    /// In pages that went to a disk.
+    pub pages: u64,
+}
+
+/// Returns the bytes that the process has written so far.
+///
+/// # Errors
+/// Returns an error if the process has ended.
+pub fn written(pid: u32) -> anyhow::Result<Written> {
+    let io = read(pid, "io")?;
+    let counters = field(&io, "wchar:").zip(field(&io, "write_bytes:"));
+    let (calls, pages) = counters.with_context(|| format!("/proc/{pid}/io: {io}"))?;
+    Ok(Written { calls, pages })
+}
+
+/// Returns the number after `name` at the start of a line.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line?.trim().parse().ok()
+}
+
 /// Returns the resident memory in bytes.
 ///
 /// # Errors

@@ -11,16 +11,18 @@ use crate::workspace::{self, Workspace};
 /// Builds both binaries with `profile` and runs the load generator with `args`.
 pub(crate) fn run(workspace: &Workspace, profile: &str, args: &[OsString]) -> Result<ExitCode> {
     // One build for each: together, the gateway would get the features that tests enable, and the
-    // measured program would not be the shipped one.
-    for (package, binary) in [
-        ("deerflow-tests", "deerflow-bench"),
-        ("deerflow-server", "deerflow"),
+    // measured program would not be the shipped one. It differs from that only by its counters of
+    // allocations.
+    for (package, binary, features) in [
+        ("deerflow-tests", "deerflow-bench", ""),
+        ("deerflow-server", "deerflow", "count-allocations"),
     ] {
         let built = workspace::run(
             Command::new("cargo")
                 .current_dir(workspace.root())
                 .args(["build", "--profile", profile])
-                .args(["-p", package, "--bin", binary]),
+                .args(["-p", package, "--bin", binary])
+                .args(["--features", features]),
         )?;
         if built != ExitCode::SUCCESS {
             return Ok(built);

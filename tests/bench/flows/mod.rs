@@ -13,8 +13,10 @@ use self::chain::{NODES, chain, ring};
 pub(super) use self::in_process::{StepFigures, measure as measure_steps};
 use super::{
     figures::Figures,
+    files,
     load::{Load, Target},
-    provider, under,
+    meter::Server,
+    provider,
 };
 
 /// Flows that are stored while runs of the lead agent are measured.
@@ -48,7 +50,7 @@ impl FlowFigures {
 /// Measures a gateway without other load. `home` is its data folder.
 pub(super) async fn measure(
     address: SocketAddr,
-    pid: u32,
+    server: &Server,
     home: &Path,
     seconds: u64,
 ) -> anyhow::Result<FlowFigures> {
@@ -61,8 +63,8 @@ pub(super) async fn measure(
     let mut pairs = Vec::new();
     for clients in [1, 16] {
         let load = Load::short_runs(clients, seconds);
-        let plain = under(&target, &load, pid).await?;
-        let flow = under(&target, &load.of_flow("flow-bench"), pid).await?;
+        let plain = server.under(&target, &load).await?;
+        let flow = server.under(&target, &load.of_flow("flow-bench")).await?;
         pairs.push((clients, plain, flow));
     }
     let stored = gateway.size_of_long_run(home).await?;
@@ -71,7 +73,9 @@ pub(super) async fn measure(
             .store(&format!("bench-{n}"), &chain("model"))
             .await?;
     }
-    let with_flows = under(&target, &Load::short_runs(16, seconds), pid).await?;
+    let with_flows = server
+        .under(&target, &Load::short_runs(16, seconds))
+        .await?;
     Ok(FlowFigures {
         pairs,
         with_flows,
@@ -105,7 +109,7 @@ impl Gateway {
         self.store("ring", &ring("model")).await?;
         let thread = self.post("/threads", &json!({})).await?;
         let thread = thread["thread_id"].as_str().context("a thread")?;
-        let before = size_of(home)?;
+        let before = files::size_of(home)?;
         let run = json!({
             "assistant_id": "flow-ring",
             "input": {"userPrompt": provider::prompt(ANSWER_TOKENS, Duration::ZERO)},
@@ -115,23 +119,8 @@ impl Gateway {
         let wait = format!("/threads/{thread}/runs/wait");
         let end = self.post(&wait, &run).await?.to_string();
         anyhow::ensure!(end.contains("recursion_limit"), "the long run ended: {end}");
-        Ok(size_of(home)?.saturating_sub(before))
+        Ok(files::size_of(home)?.saturating_sub(before))
     }
-}
-
-/// Returns the size of all files below a folder.
-fn size_of(folder: &Path) -> anyhow::Result<u64> {
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let file = entry.metadata()?;
-        bytes += if file.is_dir() {
-            size_of(&entry.path())?
-        } else {
-            file.len()
-        };
-    }
-    Ok(bytes)
 }
 
 impl fmt::Display for StepFigures {
