@@ -45,16 +45,16 @@ pub(crate) struct Ceiling {
 
 /// All ceilings.
 pub(crate) const CEILINGS: [Ceiling; 10] = [
-    of(Scenario::NewThread, Figure::Allocations, 2_475.0),
-    of(Scenario::NewThread, Figure::Switches, 20.5),
-    of(Scenario::NewThread, Figure::Written, 213_000.0),
+    of(Scenario::NewThread, Figure::Allocations, 1_900.0),
+    of(Scenario::NewThread, Figure::Switches, 4.0),
+    of(Scenario::NewThread, Figure::Written, 204_000.0),
     of(Scenario::NewThread, Figure::Writes, 2.0),
-    of(Scenario::NewThread, Figure::Cpu, 0.40),
-    of(Scenario::LongThread, Figure::Allocations, 5_225.0),
-    of(Scenario::LongThread, Figure::Switches, 28.5),
-    of(Scenario::LongThread, Figure::Cpu, 0.55),
-    of(Scenario::Tools, Figure::Allocations, 6_900.0),
-    of(Scenario::Tools, Figure::Cpu, 0.95),
+    of(Scenario::NewThread, Figure::Cpu, 0.30),
+    of(Scenario::LongThread, Figure::Allocations, 4_650.0),
+    of(Scenario::LongThread, Figure::Switches, 13.0),
+    of(Scenario::LongThread, Figure::Cpu, 0.47),
+    of(Scenario::Tools, Figure::Allocations, 6_100.0),
+    of(Scenario::Tools, Figure::Cpu, 0.78),
 ];
 
 const fn of(scenario: Scenario, figure: Figure, measured: f64) -> Ceiling {
