@@ -12,7 +12,7 @@ use deerflow_core::messages::Message;
 use deerflow_core::state::ThreadState;
 
 /// Maximum total size of the retained states, in estimated bytes.
-const MAX_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// Estimated bytes of a state without its messages.
 const STATE_BYTES: usize = 1 << 10;
 /// Estimated bytes of a message without its text.
