@@ -47,7 +47,7 @@ impl Scenario {
     }
 }
 
-/// What a run consumed.
+/// Consumption of one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Costs {
     /// CPU time as a multiple of the calibration.
