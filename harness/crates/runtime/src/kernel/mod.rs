@@ -17,7 +17,7 @@ pub use node_lease::LeaseStatus;
 pub use registry::RunRegistry;
 pub use run_error::RunError;
 pub use runtime::Runtime;
-pub(crate) use status_poller::StatusPoller;
 #[cfg(test)]
 pub(crate) use status_poller::StatusPollers;
+pub(crate) use status_poller::{StatusPoller, StatusResult};
 pub(crate) use thread_heads::StateAtHead;

@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 
 use super::visible_runs::owner;
 use crate::kernel::{RunError, Runtime};
-use crate::streaming::{ThreadCursor, ThreadItem, ThreadRunItem, thread_service};
+use crate::streaming::{ThreadCursor, ThreadItem, ThreadRunItem, thread_events, thread_service};
 use deerflow_core::ids::ThreadId;
 
 /// Streams of all runs of a thread.
@@ -32,7 +32,7 @@ impl ThreadStreams {
         from: ThreadCursor,
         heartbeat: Duration,
     ) -> Result<BoxStream<'static, ThreadItem>, RunError> {
-        Ok(thread_service::follow(thread.clone(), owner(), from, heartbeat, &self.runtime).await?)
+        Ok(thread_events::follow(thread.clone(), owner(), from, heartbeat, &self.runtime).await?)
     }
 
     /// Subscribes to the runs of a thread and their events, like [`ThreadStreams::follow`]. The

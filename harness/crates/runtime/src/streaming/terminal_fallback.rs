@@ -1,20 +1,22 @@
 //! Ends a stream without a terminal event according to the status in the store. Used for runs that
 //! other processes execute.
 
-use std::future::poll_fn;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use std::vec;
 
 use futures_util::future::{self, BoxFuture};
-use futures_util::stream::{self, BoxStream};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, Stream, StreamExt};
 use tokio::time::Instant;
 
 use super::resubscribe::{RESUBSCRIBE_TIMEOUT, subscribe_with_retry};
 use crate::definition::RunRecord;
 use crate::encoding::error_frame;
-use crate::kernel::StatusPoller;
+use crate::kernel::{StatusPoller, StatusResult};
 use crate::stream_bridge::{
     EventId, Gap, Heartbeat, ResumeFrom, ResumeResult, StreamBridge, StreamEvent, StreamItem,
     Subscription, TerminalKind,
@@ -83,7 +85,7 @@ pub(crate) fn with_store_fallback_after(
     poller: Arc<StatusPoller>,
     bridge: Arc<dyn StreamBridge>,
 ) -> BoxStream<'static, StreamItem> {
-    let fallback = FallbackStream {
+    FallbackStream {
         items,
         from,
         poller,
@@ -93,10 +95,10 @@ pub(crate) fn with_store_fallback_after(
         last: last_seen(from),
         ended_in_store: false,
         resubscribed: false,
-    };
-    stream::unfold(Some(fallback), |fallback| async { fallback?.next().await })
-        .flat_map(stream::iter)
-        .boxed()
+        lookup: None,
+        tail: None,
+    }
+    .boxed()
 }
 
 /// Returns the last event that the subscriber has received.
@@ -120,74 +122,124 @@ struct FallbackStream {
     ended_in_store: bool,
     /// `true` if the events after `last` were requested from the bridge again.
     resubscribed: bool,
+    /// Lookup after a silence. No item is read during it.
+    lookup: Option<BoxFuture<'static, Lookup>>,
+    /// Last items, without those of the bridge.
+    tail: Option<vec::IntoIter<StreamItem>>,
+}
+
+/// Result of a lookup.
+enum Lookup {
+    /// The run as it is stored.
+    Stored(StatusResult),
+    /// The remaining events of this ended run, if the bridge has them.
+    Remaining(Arc<RunRecord>, Option<BoxStream<'static, StreamItem>>),
+}
+
+impl Stream for FallbackStream {
+    type Item = StreamItem;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(tail) = &mut this.tail {
+                return Poll::Ready(tail.next());
+            }
+            if let Some(lookup) = &mut this.lookup {
+                let found = ready!(lookup.as_mut().poll(cx));
+                this.lookup = None;
+                this.apply(found);
+                continue;
+            }
+            if let Poll::Ready(item) = this.items.poll_next_unpin(cx) {
+                if let Some(StreamItem::Event(event)) = &item {
+                    this.on_event(event.id);
+                }
+                return Poll::Ready(item);
+            }
+            match &mut this.silence {
+                None => {
+                    ready!(this.detached.as_mut().poll(cx));
+                    this.silence = Heartbeat::every(SILENCE);
+                }
+                Some(silence) => {
+                    ready!(silence.poll(cx));
+                    let poller = this.poller.clone();
+                    let stored =
+                        async move { Lookup::Stored(poller.cached_within(MAX_STATUS_AGE).await) };
+                    this.lookup = Some(stored.boxed());
+                }
+            }
+        }
+    }
 }
 
 impl FallbackStream {
-    async fn next(mut self) -> Option<(Vec<StreamItem>, Option<Self>)> {
-        loop {
-            let is_attached = self.silence.is_none();
-            let silence = poll_fn(|cx| {
-                self.silence
-                    .as_mut()
-                    .map_or(Poll::Pending, |silence| silence.poll(cx))
-            });
-            tokio::select! {
-                biased;
-                item = self.items.next() => {
-                    let item = item?;
-                    if let StreamItem::Event(event) = &item {
-                        self.last = Some(event.id);
-                        self.ended_in_store = false;
-                        self.silence.iter_mut().for_each(|silence| silence.put_off(Instant::now()));
-                    }
-                    return Some((vec![item], Some(self)));
+    fn on_event(&mut self, id: EventId) {
+        self.last = Some(id);
+        self.ended_in_store = false;
+        if let Some(silence) = &mut self.silence {
+            silence.put_off(Instant::now());
+        }
+    }
+
+    fn apply(&mut self, found: Lookup) {
+        match found {
+            Lookup::Stored(Ok(Some(run))) => {
+                let was_ended = self.ended_in_store;
+                self.ended_in_store = terminal_of(&run).is_some();
+                let is_over = was_ended && self.ended_in_store;
+                if is_over && std::mem::replace(&mut self.resubscribed, true) {
+                    self.end_with(synthesized_tail(&run, self.last, true));
+                } else if is_over {
+                    self.lookup = Some(self.remaining(run).boxed());
                 }
-                () = &mut self.detached, if is_attached => self.silence = Heartbeat::every(SILENCE),
-                () = silence => match self.poller.cached_within(MAX_STATUS_AGE).await {
-                    Ok(Some(run)) => {
-                        let ended_in_store = terminal_of(&run).is_some();
-                        if ended_in_store && self.ended_in_store && !self.resubscribe().await {
-                            // The last events of the owner may never have reached the bridge.
-                            return Some((synthesized_tail(&run, self.last, true), None));
-                        }
-                        self.ended_in_store = ended_in_store;
-                    }
-                    Ok(None) if self.ended_in_store => return Some((vec![StreamItem::Aborted], None)),
-                    Ok(None) => self.ended_in_store = true,
-                    Err(error) => tracing::warn!(
-                        run_id = %self.poller.run_id(), %error,
-                        "cannot read the status of a silent run"
-                    ),
-                },
+            }
+            Lookup::Stored(Ok(None)) if self.ended_in_store => {
+                self.end_with(vec![StreamItem::Aborted])
+            }
+            Lookup::Stored(Ok(None)) => self.ended_in_store = true,
+            Lookup::Stored(Err(error)) => tracing::warn!(
+                run_id = %self.poller.run_id(), %error,
+                "cannot read the status of a silent run"
+            ),
+            Lookup::Remaining(_, Some(items)) => {
+                self.items = items;
+                // The read may take as long as an outage of the bridge.
+                self.silence = Heartbeat::every(RESUBSCRIBE_TIMEOUT);
+            }
+            // The last events of the owner may never have reached the bridge.
+            Lookup::Remaining(run, None) => {
+                self.end_with(synthesized_tail(&run, self.last, true));
             }
         }
     }
 
+    fn end_with(&mut self, items: Vec<StreamItem>) {
+        self.tail = Some(items.into_iter());
+    }
+
     /// Reads the remaining events of an ended run from the bridge, once: they may only have been
     /// delayed.
-    async fn resubscribe(&mut self) -> bool {
-        if std::mem::replace(&mut self.resubscribed, true) {
-            return false;
-        }
+    fn remaining(&self, run: Arc<RunRecord>) -> impl Future<Output = Lookup> + Send + use<> {
         let from = self.last.map_or(self.from, ResumeFrom::After);
-        match subscribe_with_retry(&self.poller, from, Duration::ZERO, &*self.bridge).await {
-            Ok(Subscription {
-                resume: ResumeResult::Ended(_),
-                items,
-            }) => {
-                self.items = items;
-                // The read may take as long as an outage of the bridge.
-                self.silence = Heartbeat::every(RESUBSCRIBE_TIMEOUT);
-                true
-            }
-            Ok(_) => false,
-            Err(error) => {
-                tracing::warn!(
-                    run_id = %self.poller.run_id(), %error,
-                    "cannot read the last events of a run"
-                );
-                false
-            }
+        let (poller, bridge) = (self.poller.clone(), self.bridge.clone());
+        async move {
+            let items = match subscribe_with_retry(&poller, from, Duration::ZERO, &*bridge).await {
+                Ok(Subscription {
+                    resume: ResumeResult::Ended(_),
+                    items,
+                }) => Some(items),
+                Ok(_) => None,
+                Err(error) => {
+                    tracing::warn!(
+                        run_id = %poller.run_id(), %error,
+                        "cannot read the last events of a run"
+                    );
+                    None
+                }
+            };
+            Lookup::Remaining(run, items)
         }
     }
 }

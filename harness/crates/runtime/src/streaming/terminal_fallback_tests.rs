@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use futures_util::stream;
 
 use super::*;
 use crate::definition::StopReason;

@@ -2,16 +2,18 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{BoxStream, StreamExt};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
+use super::source_stream::{Opening, Source, SourceStream};
 use super::stream_service::with_fallback;
 use super::thread_cursor::{ThreadCursor, ThreadEventId};
-use super::thread_items::{ThreadItem, ThreadRunItem};
+use super::thread_items::ThreadRunItem;
 use crate::definition::{RunRecord, RunStatus, StoreError};
 use crate::kernel::{ActiveRun, Runtime};
 use crate::ports::RunListQuery;
@@ -29,32 +31,7 @@ const FIRST_RETRY: Duration = Duration::from_millis(20);
 const PAGE_SIZE: usize = 50;
 const MAX_PAGES: usize = 20;
 
-/// Subscribes to the events of a thread. The stream ends only at shutdown.
-pub(crate) async fn follow(
-    thread: ThreadId,
-    owner: Owner,
-    cursor: ThreadCursor,
-    heartbeat: Duration,
-    runtime: &Arc<Runtime>,
-) -> Result<BoxStream<'static, ThreadItem>, StoreError> {
-    let items = follow_runs(thread, owner, cursor, heartbeat, runtime).await?;
-    let mut current = None;
-    let events = items.filter_map(move |item| {
-        std::future::ready(match item {
-            ThreadRunItem::Opened(run) => {
-                current = Some(run.run_id);
-                None
-            }
-            ThreadRunItem::Event(id, event) => Some(ThreadItem::Event(id, event)),
-            ThreadRunItem::Ended(id, _) => current.take().map(|run| ThreadItem::RunDone(id, run)),
-            ThreadRunItem::Heartbeat => Some(ThreadItem::Heartbeat),
-            ThreadRunItem::Gap | ThreadRunItem::Skipped(..) | ThreadRunItem::Idle => None,
-        })
-    });
-    Ok(events.boxed())
-}
-
-/// Subscribes to the runs of a thread and their events.
+/// Subscribes to the runs of a thread and their events. The stream ends only at shutdown.
 pub(crate) async fn follow_runs(
     thread: ThreadId,
     owner: Owner,
@@ -83,10 +60,7 @@ pub(crate) async fn follow_runs(
     if cursor == ThreadCursor::Tail {
         viewer.skip_ended_runs().await?;
     }
-    Ok(stream::unfold(viewer, |mut viewer| async move {
-        viewer.next().await.map(|item| (item, viewer))
-    })
-    .boxed())
+    Ok(SourceStream::new(viewer).boxed())
 }
 
 struct ThreadViewer {
@@ -130,6 +104,42 @@ enum NextRun {
     Unopened(Arc<ActiveRun>),
 }
 
+impl Source for ThreadViewer {
+    type Item = ThreadRunItem;
+
+    fn poll_open(&mut self, cx: &mut Context<'_>) -> Option<Poll<Option<ThreadRunItem>>> {
+        let current = self.current.as_mut()?;
+        let begun = current.run.created_at.timestamp_micros();
+        let item = loop {
+            match current.items.poll_next_unpin(cx) {
+                Poll::Ready(Some(StreamItem::Gap(gap))) => current.gap = Some(gap),
+                Poll::Ready(item) => break item,
+                Poll::Pending => return Some(Poll::Pending),
+            }
+        };
+        Some(Poll::Ready(match item {
+            Some(StreamItem::Event(event)) => {
+                self.after = ThreadEventId::of(begun, event.id);
+                Some(ThreadRunItem::Event(self.after, event))
+            }
+            Some(StreamItem::Heartbeat) => Some(ThreadRunItem::Heartbeat),
+            Some(StreamItem::End(kind)) => {
+                self.mark_ended(begun);
+                Some(ThreadRunItem::Ended(self.after, kind))
+            }
+            Some(StreamItem::Gap(_) | StreamItem::Aborted) => None,
+            None => self.on_stream_end(),
+        }))
+    }
+
+    fn open_next(mut self: Box<Self>) -> Opening<Self> {
+        Box::pin(async move {
+            let item = self.next_opened().await;
+            (self, item)
+        })
+    }
+}
+
 impl ThreadViewer {
     async fn skip_ended_runs(&mut self) -> Result<(), StoreError> {
         let query = RunListQuery {
@@ -156,70 +166,55 @@ impl ThreadViewer {
         Ok(())
     }
 
-    async fn next(&mut self) -> Option<ThreadRunItem> {
-        let mut quiet_since = Instant::now();
+    /// Waits for the next run that has started. Returns `None` at shutdown.
+    async fn next_opened(&mut self) -> Option<ThreadRunItem> {
+        let quiet_since = Instant::now();
         loop {
-            let Some(current) = &mut self.current else {
-                let mut poll_after = POLL_INTERVAL;
-                let unopened = match self.open_next().await {
-                    Ok(NextRun::Open(run)) => {
-                        self.is_idle = false;
-                        self.retry = FIRST_RETRY;
-                        return Some(ThreadRunItem::Opened(run));
-                    }
-                    Ok(NextRun::Skipped(run)) => {
-                        self.mark_ended(run.created_at.timestamp_micros());
-                        return Some(ThreadRunItem::Skipped(self.after, run));
-                    }
-                    Ok(NextRun::Absent | NextRun::Unpublished)
-                        if !std::mem::replace(&mut self.is_idle, true) =>
-                    {
-                        return Some(ThreadRunItem::Idle);
-                    }
-                    Ok(NextRun::Absent) => None,
-                    Ok(NextRun::Unpublished) => {
-                        poll_after = self.retry;
-                        self.retry = POLL_INTERVAL.min(2 * self.retry);
-                        None
-                    }
-                    Ok(NextRun::Unopened(active)) => Some(active),
-                    Err(BridgeError::Closed) => return None,
-                    Err(error) => {
-                        tracing::warn!(
-                            thread_id = %self.thread, %error,
-                            "cannot subscribe to the next run of a thread yet"
-                        );
-                        None
-                    }
-                };
-                if !self.heartbeat.is_zero() && quiet_since.elapsed() >= self.heartbeat {
-                    return Some(ThreadRunItem::Heartbeat);
+            let mut poll_after = POLL_INTERVAL;
+            let unopened = match self.open_run().await {
+                Ok(NextRun::Open(run)) => {
+                    self.is_idle = false;
+                    self.retry = FIRST_RETRY;
+                    return Some(ThreadRunItem::Opened(run));
                 }
-                self.wait_for_run(poll_after, quiet_since, unopened.as_deref())
-                    .await?;
-                continue;
+                Ok(NextRun::Skipped(run)) => {
+                    self.mark_ended(run.created_at.timestamp_micros());
+                    return Some(ThreadRunItem::Skipped(self.after, run));
+                }
+                Ok(NextRun::Absent | NextRun::Unpublished)
+                    if !std::mem::replace(&mut self.is_idle, true) =>
+                {
+                    return Some(ThreadRunItem::Idle);
+                }
+                Ok(NextRun::Absent) => None,
+                Ok(NextRun::Unpublished) => {
+                    poll_after = self.retry;
+                    self.retry = POLL_INTERVAL.min(2 * self.retry);
+                    None
+                }
+                Ok(NextRun::Unopened(active)) => Some(active),
+                Err(BridgeError::Closed) => return None,
+                Err(error) => {
+                    tracing::warn!(
+                        thread_id = %self.thread, %error,
+                        "cannot subscribe to the next run of a thread yet"
+                    );
+                    None
+                }
             };
-            let begun = current.run.created_at.timestamp_micros();
-            match current.items.next().await {
-                Some(StreamItem::Event(event)) => {
-                    self.after = ThreadEventId::of(begun, event.id);
-                    return Some(ThreadRunItem::Event(self.after, event));
-                }
-                Some(StreamItem::Heartbeat) => return Some(ThreadRunItem::Heartbeat),
-                Some(StreamItem::End(kind)) => {
-                    self.mark_ended(begun);
-                    return Some(ThreadRunItem::Ended(self.after, kind));
-                }
-                Some(StreamItem::Gap(gap)) => current.gap = Some(gap),
-                Some(StreamItem::Aborted) => return None,
-                None => {
-                    let ended_run = self.current.take()?;
-                    self.resume_after_gap(ended_run)?;
-                    return Some(ThreadRunItem::Gap);
-                }
+            if !self.heartbeat.is_zero() && quiet_since.elapsed() >= self.heartbeat {
+                return Some(ThreadRunItem::Heartbeat);
             }
-            quiet_since = Instant::now();
+            self.wait_for_run(poll_after, quiet_since, unopened.as_deref())
+                .await?;
         }
+    }
+
+    /// Returns the item of an ended or interrupted stream of the current run.
+    fn on_stream_end(&mut self) -> Option<ThreadRunItem> {
+        let ended_run = self.current.take()?;
+        self.resume_after_gap(ended_run)?;
+        Some(ThreadRunItem::Gap)
     }
 
     /// Skips the remaining events of the run created at `begun`, which has ended.
@@ -262,7 +257,7 @@ impl ThreadViewer {
     }
 
     /// Opens the stream of the next run.
-    async fn open_next(&mut self) -> Result<NextRun, BridgeError> {
+    async fn open_run(&mut self) -> Result<NextRun, BridgeError> {
         let next = self
             .next_run()
             .await

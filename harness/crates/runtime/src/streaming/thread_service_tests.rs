@@ -4,6 +4,7 @@ use super::*;
 use crate::in_memory::{InMemoryOptions, InMemoryStreamBridge};
 use crate::runs::*;
 use crate::stream_bridge::StreamKey;
+use crate::streaming::ThreadItem;
 use crate::streaming::thread_cursor::END_SEQ;
 use crate::test_support::*;
 use crate::testkit::{new_run, node};
