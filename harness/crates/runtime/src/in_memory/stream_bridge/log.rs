@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use crate::stream_bridge::{
-    BridgeError, EventData, EventId, EventName, FanOut, Gap, ResumeFrom, StreamEvent, StreamStatus,
-    TerminalKind,
+    BridgeError, EventData, EventId, EventName, FanOut, Gap, Listener, ResumeFrom, StreamEvent,
+    StreamStatus, TerminalKind,
 };
 use bytes::Bytes;
 use deerflow_core::ids::RunId;
@@ -31,6 +31,15 @@ impl Entry {
     fn size(&self) -> usize {
         size_of::<Self>() + self.event.event.len() + self.event.data.own_len()
     }
+}
+
+/// Kind of a change, for viewers that take the events of a burst together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// An event was appended.
+    Event,
+    /// The events since the last urgent change fill a batch, or no event follows.
+    Urgent,
 }
 
 /// Result of a viewer's read after its cursor.
@@ -62,7 +71,10 @@ pub(super) enum Located {
 pub(super) struct RunLog {
     run_id: RunId,
     pub(super) state: Mutex<State>,
-    viewers: FanOut,
+    /// Notified of each change.
+    changes: FanOut,
+    /// Notified of those changes for which no viewer waits longer.
+    urgent_changes: FanOut,
 }
 
 #[derive(Debug)]
@@ -74,6 +86,8 @@ pub(super) struct State {
     /// Newest attempt that published.
     pub(super) attempt: u32,
     pub(super) status: StreamStatus,
+    /// Bytes of the events since the last change that was urgent.
+    gathered: usize,
     /// Time of the last publish, or of the end.
     changed_at: Instant,
     /// Expiry requested by a clean-up.
@@ -91,6 +105,7 @@ impl RunLog {
             spilled: SpillState::default(),
             attempt: 0,
             status: StreamStatus::Active,
+            gathered: 0,
             changed_at: Instant::now(),
             expire_at: None,
             retired: false,
@@ -98,7 +113,8 @@ impl RunLog {
         Self {
             run_id,
             state: Mutex::new(state),
-            viewers: FanOut::new(tasks),
+            changes: FanOut::new(tasks.clone()),
+            urgent_changes: FanOut::new(tasks),
         }
     }
 
@@ -106,27 +122,42 @@ impl RunLog {
         &self.run_id
     }
 
-    /// Returns the fan-out. After a change, the caller notifies it when it holds no lock.
-    pub(super) fn viewers(&self) -> FanOut {
-        self.viewers.clone()
+    /// Notifies the viewers of a change. The caller holds no lock.
+    pub(super) fn notify(&self, change: Change) {
+        self.changes.notify();
+        if change == Change::Urgent {
+            self.urgent_changes.notify();
+        }
     }
 
-    /// Appends an event. The caller notifies the [`RunLog::viewers`].
+    /// Registers a viewer for every change, and for the urgent ones.
+    pub(super) fn listen(&self) -> [Listener; 2] {
+        [self.changes.listen(), self.urgent_changes.listen()]
+    }
+
+    /// Appends an event. The caller notifies the viewers of the change.
     pub(super) fn append(
         &self,
         attempt: u32,
         event: EventName,
         data: EventData,
         limits: &Limits,
-    ) -> Result<EventId, BridgeError> {
+    ) -> Result<(EventId, Change), BridgeError> {
         let now = Instant::now();
         let mut state = self.state.lock();
         state.admit(&self.run_id, attempt)?;
-        Ok(state.push(event, data, now, limits))
+        state.gathered += data.len();
+        let change = if state.gathered < BATCH_BYTES {
+            Change::Event
+        } else {
+            state.gathered = 0;
+            Change::Urgent
+        };
+        Ok((state.push(event, data, now, limits), change))
     }
 
-    /// Ends the run and returns the bytes that its log uses. The caller notifies the
-    /// [`RunLog::viewers`].
+    /// Ends the run and returns the bytes that its log uses. The caller notifies the viewers of an
+    /// urgent change.
     pub(super) fn end(
         &self,
         attempt: u32,
@@ -174,7 +205,7 @@ impl RunLog {
     }
 
     /// Marks the log as removed from the bridge: no more events are published. The caller notifies
-    /// the [`RunLog::viewers`].
+    /// the viewers of an urgent change.
     pub(super) fn retire(&self) {
         self.state.lock().retired = true;
     }

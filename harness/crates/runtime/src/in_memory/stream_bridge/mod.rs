@@ -1,5 +1,6 @@
 //! Stream bridge of one process: an event log per run, in memory.
 
+mod burst;
 mod limits;
 mod log;
 mod options;
@@ -33,7 +34,9 @@ use self::shared::Shared;
 use self::viewer::Viewer;
 
 /// In-memory stream bridge. A publish takes one short lock on its run's log and wakes the waiting
-/// viewers; viewers share the log and read it in batches at their own pace.
+/// viewers; viewers share the log and read it in batches at their own pace. A viewer whose events
+/// follow each other closely takes those of two milliseconds together; the end of the run and the
+/// first event after a silence are never delayed.
 ///
 /// The bridge has a log of each run from its first publish (or its cancellation). The log is
 /// removed after the end of the run: after the clean-up delay, after the retention, or when the
@@ -107,12 +110,12 @@ impl StreamBridge for InMemoryStreamBridge {
     ) -> Result<EventId, BridgeError> {
         let shared = &self.shared;
         shared.ensure_open()?;
-        let (id, viewers) = shared.runs.with_open(&key.run_id, |log| {
-            let id = log.append(key.attempt, event, data, &shared.limits)?;
+        let (id, change, log) = shared.runs.with_open(&key.run_id, |log| {
+            let (id, change) = log.append(key.attempt, event, data, &shared.limits)?;
             shared.spill_if_full(log);
-            Ok((id, log.viewers()))
+            Ok((id, change, log.clone()))
         })?;
-        viewers.notify();
+        log.notify(change);
         Ok(id)
     }
 
@@ -225,6 +228,8 @@ impl StreamBridge for InMemoryStreamBridge {
     }
 }
 
+#[cfg(test)]
+mod burst_tests;
 #[cfg(test)]
 mod contract_tests;
 #[cfg(test)]

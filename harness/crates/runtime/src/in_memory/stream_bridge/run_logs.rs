@@ -7,7 +7,7 @@ use deerflow_core::ids::RunId;
 use deerflow_core::tasks::Tasks;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
-use super::log::RunLog;
+use super::log::{Change, RunLog};
 
 const SHARDS: usize = 16;
 
@@ -61,7 +61,7 @@ impl RunLogs {
             logs.remove(log.run_id());
             log.retire();
             drop(logs);
-            log.viewers().notify();
+            log.notify(Change::Urgent);
         }
     }
 
@@ -75,7 +75,7 @@ impl RunLogs {
                 .inspect(|log| log.retire())
                 .collect();
             for log in forgotten {
-                log.viewers().notify();
+                log.notify(Change::Urgent);
             }
         }
     }

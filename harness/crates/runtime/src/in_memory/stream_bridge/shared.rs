@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::limits::Limits;
-use super::log::RunLog;
+use super::log::{Change, RunLog};
 use super::options::InMemoryOptions;
 use super::run_logs::{EndedRuns, RunLogs};
 use crate::stream_bridge::{BridgeError, StreamLog};
@@ -61,7 +61,7 @@ impl Shared {
 
     /// Wakes the viewers of a run that has just ended, and evicts other ended runs over the budget.
     pub(super) fn on_run_ended(&self, log: Arc<RunLog>, bytes: usize) {
-        log.viewers().notify();
+        log.notify(Change::Urgent);
         let evicted = self
             .ended
             .lock()

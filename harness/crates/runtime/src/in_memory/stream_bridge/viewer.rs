@@ -15,6 +15,7 @@ use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
+use super::burst::Burst;
 use super::log::{Entry, ReadResult, RunLog};
 use super::shared::Shared;
 use super::spill::page;
@@ -29,6 +30,8 @@ pub(super) struct Viewer {
     log: Arc<RunLog>,
     closed: Arc<AtomicBool>,
     changes: Listener,
+    urgent_changes: Listener,
+    burst: Burst,
     durable: Option<Arc<dyn StreamLog>>,
     /// Read of events that only the durable log has.
     page: Option<BoxFuture<'static, Result<Vec<StreamEvent>, Gap>>>,
@@ -58,9 +61,12 @@ impl Viewer {
             ResumeFrom::After(id) => Some(id),
             ResumeFrom::Start | ResumeFrom::Tail => None,
         };
+        let [changes, urgent_changes] = log.listen();
         Self {
             closed: bridge.closed.clone(),
-            changes: log.viewers().listen(),
+            changes,
+            urgent_changes,
+            burst: Burst::new(next_seq, now),
             log,
             durable: bridge.durable.clone(),
             page: None,
@@ -80,6 +86,18 @@ impl Viewer {
             heartbeat.put_off(now);
         }
         StreamItem::Event(entry.event)
+    }
+
+    /// `true` if the events of a burst are to be read later. The task is woken then.
+    fn is_paused(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.burst.is_paused() {
+            return false;
+        }
+        if self.urgent_changes.poll_change(cx).is_ready() {
+            self.burst.end_pause();
+            return false;
+        }
+        self.burst.poll_pause(cx).is_pending()
     }
 
     fn finish(&mut self, item: StreamItem) -> Poll<Option<StreamItem>> {
@@ -111,6 +129,9 @@ impl Stream for Viewer {
                 }
                 return Poll::Ready(Some(this.emit(entry, now)));
             }
+            if this.is_paused(cx) {
+                return Poll::Pending;
+            }
             let read = match &mut this.page {
                 None => this.log.read(this.next_seq, this.last, &mut this.batch),
                 Some(page) => match page.as_mut().poll(cx) {
@@ -140,6 +161,8 @@ impl Stream for Viewer {
                     None => return this.finish(StreamItem::Gap(gap)),
                 },
                 ReadResult::Abandoned => return this.finish(StreamItem::Aborted),
+                ReadResult::NoEvents
+                    if this.page.is_none() && this.burst.pause_after_read(this.next_seq, now) => {}
                 // Polled after the read, so no change in between is missed.
                 ReadResult::NoEvents if this.changes.poll_change(cx).is_ready() => {}
                 ReadResult::NoEvents => {
