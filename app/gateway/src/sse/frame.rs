@@ -1,6 +1,7 @@
 //! Bytes of SSE frames: `event`, `data`, `id`, an empty line.
 
 use std::collections::VecDeque;
+use std::fmt::{Display, Write as _};
 
 use bytes::{Bytes, BytesMut};
 use harness::runtime::stream_bridge::{EventData, Gap, StreamEvent};
@@ -58,13 +59,18 @@ impl Frames {
 
     /// Adds an event of a run.
     pub fn event(&mut self, event: &StreamEvent) {
-        let id = self.style.ids.then(|| event.id.to_string());
-        self.frame(&event.event, event.data.pieces(), id.as_deref());
+        let id = self.style.ids.then_some(event.id);
+        self.frame(&event.event, event.data.pieces(), id);
     }
 
     /// Adds an event under another id than its run's.
-    pub fn named(&mut self, event: &str, data: &EventData, id: &str) {
+    pub fn named(&mut self, event: &str, data: &EventData, id: impl Display) {
         self.frame(event, data.pieces(), Some(id));
+    }
+
+    /// Adds an event of a thread's log, whose id is its position.
+    pub(crate) fn logged(&mut self, event: &str, data: &Bytes, position: u64) {
+        self.frame(event, [data], Some(position));
     }
 
     /// Adds a gap of a replay; at most the run's end follows it.
@@ -72,12 +78,12 @@ impl Frames {
         let data = serde_json::to_vec(gap)
             .map(Bytes::from)
             .unwrap_or_else(|_| Bytes::from_static(b"null"));
-        self.frame("gap", [&data], None);
+        self.frame("gap", [&data], None::<u64>);
     }
 
     /// Adds the run's end.
     pub fn end(&mut self) {
-        self.frame("end", [&Bytes::from_static(b"null")], None);
+        self.frame("end", [&Bytes::from_static(b"null")], None::<u64>);
     }
 
     /// Adds a comment that keeps the connection alive.
@@ -88,7 +94,7 @@ impl Frames {
         self.put(end);
     }
 
-    fn frame<const N: usize>(&mut self, event: &str, data: [&Bytes; N], id: Option<&str>) {
+    fn frame<const N: usize>(&mut self, event: &str, data: [&Bytes; N], id: Option<impl Display>) {
         let end = self.style.dialect.line_end();
         for piece in ["event: ", event, end, "data: "] {
             self.put(piece);
@@ -98,9 +104,13 @@ impl Frames {
         }
         self.put(end);
         if let Some(id) = id {
-            for piece in ["id: ", id, end] {
-                self.put(piece);
+            self.put("id: ");
+            let before = self.buffer.len();
+            if let Err(error) = write!(self.buffer, "{id}") {
+                tracing::error!(%error, "cannot write the id of an event");
             }
+            self.size += self.buffer.len() - before;
+            self.put(end);
         }
         self.put(end);
     }

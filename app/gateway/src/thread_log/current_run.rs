@@ -31,43 +31,50 @@ pub(super) struct CurrentRun {
 }
 
 impl CurrentRun {
-    /// Begins a run.
-    pub(super) fn new(record: RunRecord, numbers: RunNumbers) -> Self {
+    /// Begins a run whose first event has the position `first`.
+    pub(super) fn new(record: RunRecord, first: u64) -> Self {
         let min_life = if record.status.is_terminal() {
             Duration::ZERO
         } else {
             MIN_LIFE
         };
+        let id = Arc::new(record.run_id.clone());
         Self {
             converter: RunConverter::new(&record.assistant),
-            id: Arc::new(record.run_id.clone()),
+            numbers: RunNumbers::new(id.clone(), first),
+            id,
             record,
-            numbers,
             is_announced: false,
             may_end_at: Instant::now() + min_life,
         }
     }
 
-    /// Numbers the events of a frame and adds them to the log.
-    pub(super) fn append(&mut self, drafts: Vec<Draft>, now: i64, log: &ThreadLog) {
+    /// Numbers events and adds them to the log, which notifies its readers.
+    pub(super) fn append(&mut self, mut drafts: Vec<Draft>, now: i64, log: &ThreadLog) {
+        self.add(&mut drafts, now, log);
+        log.publish();
+    }
+
+    /// Numbers the events of `drafts` and moves them to the log, which does not notify its readers
+    /// of them yet.
+    pub(super) fn add(&mut self, drafts: &mut Vec<Draft>, now: i64, log: &ThreadLog) {
         // A run that ended earlier has its time.
         let timestamp = if self.record.status.is_terminal() {
             self.record.updated_at.timestamp_millis()
         } else {
             now
         };
-        let mut numbered = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            let identity = self.numbers.next(&draft, timestamp);
+        let (numbers, is_announced) = (&mut self.numbers, &mut self.is_announced);
+        let numbered = drafts.drain(..).filter_map(|draft| {
+            let identity = numbers.next(&draft, timestamp);
             let starts_run = draft.namespace.is_empty()
                 && draft
                     .change
                     .as_ref()
                     .is_some_and(|change| change.status == "running");
-            if !(starts_run && std::mem::replace(&mut self.is_announced, true)) {
-                numbered.push((draft, identity));
-            }
-        }
-        log.append(&self.id, self.record.created_at, numbered);
+            let is_repeated = starts_run && std::mem::replace(is_announced, true);
+            (!is_repeated).then_some((draft, identity))
+        });
+        log.add(&self.id, self.record.created_at, numbered);
     }
 }

@@ -1,7 +1,10 @@
 //! Events of the streaming protocol, before and after they have a position in a log.
 
-use bytes::Bytes;
-use harness::runtime::encoding::to_bytes;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use harness::ids::RunId;
 use serde::Serialize;
 
 /// Kind of events that readers select.
@@ -69,13 +72,33 @@ impl Channel {
 /// the agent of the run.
 pub(crate) type Namespace = Vec<String>;
 
+/// JSON of an event's data.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum DraftData {
+    /// Part of a frame.
+    OfFrame(Bytes),
+    /// Written for the event.
+    Own(Vec<u8>),
+}
+
+impl Deref for DraftData {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::OfFrame(json) => json,
+            Self::Own(json) => json,
+        }
+    }
+}
+
 /// Event before it has a position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Draft {
     pub(super) channel: Channel,
     pub(super) namespace: Namespace,
     /// JSON of the data.
-    pub(super) data: Bytes,
+    pub(super) data: DraftData,
     /// Status that the event reports about the agent at its namespace, and the name of that agent.
     pub(super) change: Option<StatusChange>,
     /// Name in the payload of a `custom` event.
@@ -92,11 +115,19 @@ pub(super) struct StatusChange {
 impl Draft {
     /// Creates an event with `data`.
     pub(super) fn new(channel: Channel, namespace: Namespace, data: &impl Serialize) -> Self {
-        Self::of_json(channel, namespace, to_bytes(data))
+        let json = serde_json::to_vec(data).unwrap_or_else(|error| {
+            tracing::error!(%error, "cannot serialize the data of an event");
+            b"null".to_vec()
+        });
+        Self::with(channel, namespace, DraftData::Own(json))
     }
 
     /// Creates an event whose data is JSON already.
     pub(super) fn of_json(channel: Channel, namespace: Namespace, data: Bytes) -> Self {
+        Self::with(channel, namespace, DraftData::OfFrame(data))
+    }
+
+    fn with(channel: Channel, namespace: Namespace, data: DraftData) -> Self {
         Self {
             channel,
             namespace,
@@ -109,11 +140,38 @@ impl Draft {
 
 /// Usual size of an event without its data, in bytes.
 const HEAD_CAPACITY: usize = 192;
+/// Size of the memory that small events share, in bytes. It is released with the last of them.
+const BLOCK: usize = 4 * 1024;
 
 /// Appends the JSON of a text, a number or a list of texts. These can always be serialized.
-fn append(json: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    if let Err(error) = serde_json::to_writer(json, value) {
+fn append(json: &mut BytesMut, value: &(impl Serialize + ?Sized)) {
+    if let Err(error) = serde_json::to_writer(json.writer(), value) {
         tracing::error!(%error, "cannot serialize the head of an event");
+    }
+}
+
+/// Text that identifies an event and is the same wherever it is read.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum EventKey {
+    /// The run, and the number of its positions before the event.
+    Place(Arc<RunId>, u64),
+    /// Any other text.
+    Text(String),
+}
+
+impl EventKey {
+    /// Appends the JSON of the text. Ids of runs have no characters that JSON escapes.
+    fn append_to(&self, json: &mut BytesMut) {
+        match self {
+            Self::Place(run, place) => {
+                json.put_u8(b'"');
+                json.extend_from_slice(run.as_str().as_bytes());
+                json.put_u8(b'-');
+                append(json, place);
+                json.put_u8(b'"');
+            }
+            Self::Text(text) => append(json, text),
+        }
     }
 }
 
@@ -122,8 +180,7 @@ fn append(json: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
 pub(super) struct Identity {
     /// Number of the event in its thread.
     pub(super) seq: u64,
-    /// Text that is the same wherever the event is read.
-    pub(super) event_id: String,
+    pub(super) event_id: EventKey,
     /// Time of the event, in milliseconds since 1970.
     pub(super) timestamp: i64,
 }
@@ -144,28 +201,26 @@ pub(crate) struct LogEvent {
 }
 
 impl LogEvent {
-    pub(super) fn new(draft: Draft, identity: &Identity) -> Self {
-        let mut json = Vec::with_capacity(HEAD_CAPACITY + draft.data.len());
-        json.extend_from_slice(br#"{"type":"event","event_id":"#);
-        append(&mut json, &identity.event_id);
-        json.extend_from_slice(br#","seq":"#);
-        append(&mut json, &identity.seq);
-        json.extend_from_slice(br#","method":"#);
-        append(&mut json, draft.channel.method());
-        json.extend_from_slice(br#","params":{"namespace":"#);
-        append(&mut json, &draft.namespace);
-        json.extend_from_slice(br#","timestamp":"#);
-        append(&mut json, &identity.timestamp);
-        json.extend_from_slice(br#","data":"#);
-        // The data is inserted as it is: a state can be large.
-        json.extend_from_slice(&draft.data);
-        json.extend_from_slice(b"}}");
+    /// Creates an event. Small events share memory with those that were written to `block` before.
+    pub(super) fn new(draft: Draft, identity: &Identity, block: &mut BytesMut) -> Self {
+        let size = HEAD_CAPACITY + draft.data.len();
+        let json = if size > BLOCK / 4 {
+            let mut json = BytesMut::with_capacity(size);
+            write_json(&draft, identity, &mut json);
+            json.freeze()
+        } else {
+            if block.capacity() < size {
+                *block = BytesMut::with_capacity(BLOCK);
+            }
+            write_json(&draft, identity, block);
+            block.split().freeze()
+        };
         Self {
             seq: identity.seq,
             channel: draft.channel,
             namespace: draft.namespace,
             name: draft.name,
-            json: json.into(),
+            json,
         }
     }
 
@@ -173,6 +228,23 @@ impl LogEvent {
     pub(crate) fn method(&self) -> &'static str {
         self.channel.method()
     }
+}
+
+fn write_json(draft: &Draft, identity: &Identity, json: &mut BytesMut) {
+    json.extend_from_slice(br#"{"type":"event","event_id":"#);
+    identity.event_id.append_to(json);
+    json.extend_from_slice(br#","seq":"#);
+    append(json, &identity.seq);
+    json.extend_from_slice(br#","method":""#);
+    json.extend_from_slice(draft.channel.method().as_bytes());
+    json.extend_from_slice(br#"","params":{"namespace":"#);
+    append(json, &draft.namespace);
+    json.extend_from_slice(br#","timestamp":"#);
+    append(json, &identity.timestamp);
+    json.extend_from_slice(br#","data":"#);
+    // The data is inserted as it is: a state can be large.
+    json.extend_from_slice(&draft.data);
+    json.extend_from_slice(b"}}");
 }
 
 #[cfg(test)]
@@ -190,15 +262,50 @@ mod tests {
         );
         let identity = Identity {
             seq: 7,
-            event_id: "r1-1-3.0".to_owned(),
+            event_id: EventKey::Place(Arc::new(RunId::parse("r1").expect("an id")), 6),
             timestamp: 12,
         };
-        let event = LogEvent::new(draft, &identity);
+        let event = LogEvent::new(draft, &identity, &mut BytesMut::new());
         let read: Value = serde_json::from_slice(&event.json).expect("JSON");
         let expected = json!({
-            "type": "event", "event_id": "r1-1-3.0", "seq": 7, "method": "input.requested",
+            "type": "event", "event_id": "r1-6", "seq": 7, "method": "input.requested",
             "params": { "namespace": ["tools:1"], "timestamp": 12, "data": { "a": [1] } }
         });
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn events_of_any_size_follow_each_other_in_a_block() {
+        let mut block = BytesMut::new();
+        let sizes = [
+            0,
+            10,
+            BLOCK / 8,
+            BLOCK / 4,
+            BLOCK,
+            10,
+            BLOCK / 8,
+            BLOCK / 8,
+            3 * BLOCK,
+            1,
+        ];
+        let written: Vec<(String, LogEvent)> = (1..)
+            .zip(sizes)
+            .map(|(seq, size)| {
+                let text = "x".repeat(size);
+                let identity = Identity {
+                    seq,
+                    event_id: EventKey::Text(format!("e\"{seq}")),
+                    timestamp: 0,
+                };
+                let draft = Draft::new(Channel::Custom, Vec::new(), &text);
+                (text, LogEvent::new(draft, &identity, &mut block))
+            })
+            .collect();
+        for (text, event) in written {
+            let read: Value = serde_json::from_slice(&event.json).expect("JSON");
+            assert_eq!(read["params"]["data"], text);
+            assert_eq!(read["event_id"], format!("e\"{}", event.seq));
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Which bodies are selections, and which events they contain.
 
+use bytes::BytesMut;
 use serde_json::json;
 
 use super::*;
-use crate::thread_log::event::{Draft, Identity};
+use crate::thread_log::event::{Draft, EventKey, Identity};
 
 fn event(channel: Channel, namespace: &[&str], name: Option<&str>) -> LogEvent {
     let namespace = namespace.iter().map(ToString::to_string).collect();
@@ -13,10 +14,10 @@ fn event(channel: Channel, namespace: &[&str], name: Option<&str>) -> LogEvent {
     };
     let identity = Identity {
         seq: 1,
-        event_id: "e".to_owned(),
+        event_id: EventKey::Text("e".to_owned()),
         timestamp: 0,
     };
-    LogEvent::new(draft, &identity)
+    LogEvent::new(draft, &identity, &mut BytesMut::new())
 }
 
 fn read(fields: Value) -> Result<EventSelection, String> {

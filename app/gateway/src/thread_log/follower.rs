@@ -1,8 +1,9 @@
 //! Fills the log of a thread from the streams of its runs, one run after the other.
 
 use std::collections::HashMap;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,7 +21,6 @@ use super::convert::RunConverter;
 use super::current_run::CurrentRun;
 use super::event::Draft;
 use super::log::ThreadLog;
-use super::numbering::RunNumbers;
 use super::ports::LogPorts;
 use crate::responses::is_rolled_back;
 
@@ -30,6 +30,8 @@ const RETRY: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_millis(10);
 /// Stored status of a run that was rolled back.
 const ROLLED_BACK: &str = "rolled_back";
+/// Maximum number of items that are handled together.
+const TOGETHER: usize = 64;
 /// Positions that are skipped where events of a run are missing.
 const GAP: u64 = 1_000;
 
@@ -41,6 +43,8 @@ pub(super) struct Follower {
     /// Ranges of the runs that had one when the log was opened.
     known: HashMap<RunId, LoggedRun>,
     current: Option<CurrentRun>,
+    /// Events of the frame that is being converted.
+    drafts: Vec<Draft>,
     /// Last item that was read.
     after: Option<ThreadEventId>,
     /// `true` once all runs that had ended before were read.
@@ -58,6 +62,7 @@ impl Follower {
             ports,
             known: HashMap::new(),
             current: None,
+            drafts: Vec::new(),
             after: None,
             is_live: false,
             is_superseded: false,
@@ -76,17 +81,18 @@ impl Follower {
                 tokio::time::sleep(RETRY).await;
                 continue;
             };
+            let mut ready = Vec::new();
             loop {
                 let (may_stop, left) = (self.current.is_none(), abandoned(self.log.clone()));
-                let item = tokio::select! {
+                let is_open = tokio::select! {
                     biased;
-                    item = self.next(&mut items) => item,
+                    is_open = self.next(&mut items, &mut ready) => is_open,
                     () = left, if may_stop => return,
                 };
-                match item {
-                    Some(item) => self.handle(item).await,
-                    None => break,
+                if !is_open {
+                    break;
                 }
+                self.handle_all(&mut ready).await;
                 if self.is_superseded {
                     return;
                 }
@@ -123,18 +129,20 @@ impl Follower {
         }
     }
 
-    /// Returns the next item. After a silence the log is complete up to now.
+    /// Waits for the next items and adds them to `ready`. Returns `false` at the end of the stream.
+    /// After a silence the log is complete up to now.
     async fn next(
         &mut self,
         items: &mut BoxStream<'static, ThreadRunItem>,
-    ) -> Option<ThreadRunItem> {
+        ready: &mut Vec<ThreadRunItem>,
+    ) -> bool {
         if self.current.is_some() && !self.log.held().is_complete {
-            match tokio::time::timeout(QUIET, items.next()).await {
-                Ok(item) => return item,
+            match tokio::time::timeout(QUIET, read_ready(items, ready)).await {
+                Ok(is_open) => return is_open,
                 Err(_) => self.set_live(),
             }
         }
-        items.next().await
+        read_ready(items, ready).await
     }
 
     fn set_live(&mut self) {
@@ -142,13 +150,32 @@ impl Follower {
         self.log.set_complete();
     }
 
+    /// Handles items that were ready at the same time: the readers are notified of their events
+    /// once, and before each step that may wait.
+    async fn handle_all(&mut self, ready: &mut Vec<ThreadRunItem>) {
+        let now = self.ports.clock.now().timestamp_millis();
+        for item in ready.drain(..) {
+            match item {
+                ThreadRunItem::Event(id, event) => {
+                    self.after = Some(id);
+                    self.convert(&event, now);
+                }
+                item => {
+                    self.log.publish();
+                    self.handle(item).await;
+                }
+            }
+            if self.is_superseded {
+                break;
+            }
+        }
+        self.log.publish();
+    }
+
+    /// Handles an item that is no event.
     async fn handle(&mut self, item: ThreadRunItem) {
         match item {
             ThreadRunItem::Opened(record) => self.open(*record).await,
-            ThreadRunItem::Event(id, event) => {
-                self.after = Some(id);
-                self.convert(&event);
-            }
             ThreadRunItem::Gap => {
                 if let Some(current) = &mut self.current {
                     current.numbers.skip(GAP);
@@ -165,7 +192,7 @@ impl Follower {
                 self.skip(*record).await;
             }
             ThreadRunItem::Idle => self.set_live(),
-            ThreadRunItem::Heartbeat => {}
+            ThreadRunItem::Event(..) | ThreadRunItem::Heartbeat => {}
         }
     }
 
@@ -185,10 +212,7 @@ impl Follower {
             self.is_superseded = true;
             return;
         }
-        self.current = range.map(|range| {
-            let numbers = RunNumbers::new(record.run_id.clone(), range.first);
-            CurrentRun::new(record, numbers)
-        });
+        self.current = range.map(|range| CurrentRun::new(record, range.first));
     }
 
     /// Returns the range of a run, which is assigned if it has none; `None` if its thread is
@@ -205,8 +229,7 @@ impl Follower {
         }
     }
 
-    fn convert(&mut self, event: &StreamEvent) {
-        let now = self.ports.clock.now().timestamp_millis();
+    fn convert(&mut self, event: &StreamEvent, now: i64) {
         let Some(current) = &mut self.current else {
             return;
         };
@@ -214,8 +237,8 @@ impl Follower {
             current.numbers.begin_attempt(event.id.attempt);
             current.converter = RunConverter::new(&current.record.assistant);
         }
-        let drafts = current.converter.frame(event);
-        current.append(drafts, now, &self.log);
+        current.converter.frame(event, &mut self.drafts);
+        current.add(&mut self.drafts, now, &self.log);
     }
 
     async fn end(&mut self, kind: TerminalKind) {
@@ -266,8 +289,7 @@ impl Follower {
             return self.recall(record, range.first, &end).await;
         }
         let is_announced = opened.is_some();
-        let numbers = RunNumbers::new(record.run_id.clone(), range.first);
-        let mut current = opened.unwrap_or_else(|| CurrentRun::new(record.clone(), numbers));
+        let mut current = opened.unwrap_or_else(|| CurrentRun::new(record.clone(), range.first));
         let mut status = ROLLED_BACK;
         if is_rolled_back(&record) {
             self.log.remove_run(&record.run_id);
@@ -300,8 +322,7 @@ impl Follower {
             record.updated_at.timestamp_millis(),
             self.newest_state(&record.run_id).await,
         );
-        let numbers = RunNumbers::new(record.run_id.clone(), first);
-        let mut current = CurrentRun::new(record, numbers);
+        let mut current = CurrentRun::new(record, first);
         let error = current.record.error.clone();
         let Some(ended) = current.converter.end_as(&end.status, error) else {
             return;
@@ -338,6 +359,26 @@ impl Follower {
             tracing::warn!(run_id = %run, %error, "cannot store the number of a run's events");
         }
     }
+}
+
+/// Waits for the next item and adds all items that are ready to `ready`, which is empty before.
+/// Returns `false` at the end of the stream. It is cancel-safe.
+async fn read_ready(
+    items: &mut BoxStream<'static, ThreadRunItem>,
+    ready: &mut Vec<ThreadRunItem>,
+) -> bool {
+    poll_fn(|cx| {
+        while ready.len() < TOGETHER {
+            match items.poll_next_unpin(cx) {
+                Poll::Ready(Some(item)) => ready.push(item),
+                Poll::Ready(None) => break,
+                Poll::Pending if ready.is_empty() => return Poll::Pending,
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready(!ready.is_empty())
+    })
+    .await
 }
 
 /// Returns the kind of end of a run that has ended.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::BytesMut;
 use chrono::{DateTime, Utc};
 use harness::ids::RunId;
 use parking_lot::Mutex;
@@ -46,6 +47,10 @@ pub(super) struct ThreadLog {
 #[derive(Debug, Default)]
 struct LogState {
     events: VecDeque<HeldEvent>,
+    /// Memory of the next small events.
+    block: BytesMut,
+    /// `true` if the readers were not notified of the newest events.
+    is_unpublished: bool,
     bytes: usize,
     /// Position of the last event that was dropped because of the limits.
     evicted: u64,
@@ -109,24 +114,24 @@ impl ThreadLog {
         }
     }
 
-    /// Adds events of a run that was created at `created_at`.
-    pub(super) fn append(
+    /// Adds events of a run that was created at `created_at`. Readers are not notified of them
+    /// before [`ThreadLog::publish`].
+    pub(super) fn add(
         &self,
         run: &Arc<RunId>,
         created_at: DateTime<Utc>,
-        drafts: Vec<(Draft, Identity)>,
+        drafts: impl IntoIterator<Item = (Draft, Identity)>,
     ) {
-        if drafts.is_empty() {
-            return;
-        }
         let mut state = self.state.lock();
-        state.oldest_run.get_or_insert(created_at);
+        let state = &mut *state;
         for (draft, identity) in drafts {
+            state.oldest_run.get_or_insert(created_at);
             if let Some(change) = &draft.change {
                 TreeNode::apply(&mut state.tree, &draft.namespace, change);
             }
-            let event = LogEvent::new(draft, &identity);
+            let event = LogEvent::new(draft, &identity, &mut state.block);
             state.bytes += event.json.len();
+            state.is_unpublished = true;
             let run = run.clone();
             state.events.push_back(HeldEvent { run, event });
         }
@@ -137,8 +142,14 @@ impl ThreadLog {
             state.bytes -= dropped.event.json.len();
             state.evicted = dropped.event.seq;
         }
-        drop(state);
-        self.notify();
+    }
+
+    /// Notifies the readers of the events that were added.
+    pub(super) fn publish(&self) {
+        let is_unpublished = std::mem::take(&mut self.state.lock().is_unpublished);
+        if is_unpublished {
+            self.notify();
+        }
     }
 
     /// Removes the events of a run that was rolled back.

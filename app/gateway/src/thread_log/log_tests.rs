@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
-use crate::thread_log::event::{Channel, StatusChange};
+use crate::thread_log::event::{Channel, EventKey, StatusChange};
 use crate::thread_log::reader::LogReader;
 
 fn run() -> Arc<RunId> {
@@ -18,7 +18,7 @@ fn run() -> Arc<RunId> {
 fn numbered(seq: u64, text: &str) -> (Draft, Identity) {
     let identity = Identity {
         seq,
-        event_id: format!("e{seq}"),
+        event_id: EventKey::Text(format!("e{seq}")),
         timestamp: 0,
     };
     (
@@ -32,8 +32,12 @@ fn log(events: usize, bytes: usize) -> Arc<ThreadLog> {
 }
 
 fn append(log: &ThreadLog, seqs: std::ops::RangeInclusive<u64>) {
-    let drafts = seqs.map(|seq| numbered(seq, "x")).collect();
-    log.append(&run(), SystemClock.now(), drafts);
+    log.add(
+        &run(),
+        SystemClock.now(),
+        seqs.map(|seq| numbered(seq, "x")),
+    );
+    log.publish();
 }
 
 fn read(reader: &mut LogReader) -> Vec<u64> {
@@ -112,11 +116,11 @@ fn bytes_of_held_events_are_limited() {
     let log = log(usize::MAX, 2_000);
     let large = "y".repeat(900);
     for seq in 1..=50 {
-        log.append(&run(), SystemClock.now(), vec![numbered(seq, &large)]);
+        log.add(&run(), SystemClock.now(), vec![numbered(seq, &large)]);
         assert!(log.state.lock().bytes <= 2_000);
     }
     assert_eq!(read(&mut LogReader::new(log.clone(), 0)), [50]);
-    log.append(
+    log.add(
         &run(),
         SystemClock.now(),
         vec![numbered(51, &"z".repeat(9_000))],
@@ -156,7 +160,7 @@ fn rolled_back_run_vanishes_from_replay() {
     let log = log(10, usize::MAX);
     append(&log, 1..=3);
     let other = Arc::new(RunId::parse("r2").expect("an id"));
-    log.append(&other, SystemClock.now(), vec![numbered(4, "x")]);
+    log.add(&other, SystemClock.now(), vec![numbered(4, "x")]);
     log.remove_run(&run());
     assert_eq!(read(&mut LogReader::new(log.clone(), 0)), [4]);
     assert_eq!(log.state.lock().events.len(), 1);
@@ -166,7 +170,7 @@ fn rolled_back_run_vanishes_from_replay() {
 fn log_of_deleted_thread_is_not_that_of_a_new_one() {
     let (log, now) = (log(10, usize::MAX), SystemClock.now());
     assert!(!log.is_of_deleted_thread(None));
-    log.append(&run(), now, vec![numbered(1, "x")]);
+    log.add(&run(), now, vec![numbered(1, "x")]);
     assert!(!log.is_of_deleted_thread(Some(now)));
     assert!(log.is_of_deleted_thread(Some(now + chrono::TimeDelta::seconds(1))));
     assert!(log.is_of_deleted_thread(None));
@@ -185,6 +189,6 @@ fn tree_follows_lifecycle_events() {
         change: Some(change),
         ..draft
     };
-    log.append(&run(), SystemClock.now(), vec![(draft, identity)]);
+    log.add(&run(), SystemClock.now(), vec![(draft, identity)]);
     assert_eq!(json!(log.tree())["status"], "running");
 }

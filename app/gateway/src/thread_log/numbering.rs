@@ -1,10 +1,11 @@
 //! Positions and ids of a run's events.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use harness::ids::RunId;
 
-use super::event::{Channel, Draft, Identity};
+use super::event::{Channel, Draft, EventKey, Identity};
 
 /// Positions of one attempt. A later attempt publishes other events from the point at which it
 /// resumes, so it has positions of its own, after all that its predecessor may have used.
@@ -13,7 +14,7 @@ const ATTEMPT: u64 = 1 << 24;
 /// Assigns positions and ids to the events of a run.
 #[derive(Debug)]
 pub(super) struct RunNumbers {
-    run: RunId,
+    run: Arc<RunId>,
     /// Position of the first event of the run.
     first: u64,
     attempt: u32,
@@ -25,7 +26,7 @@ pub(super) struct RunNumbers {
 
 impl RunNumbers {
     /// Creates the numbers of a run whose first event has the position `first`.
-    pub(super) fn new(run: RunId, first: u64) -> Self {
+    pub(super) fn new(run: Arc<RunId>, first: u64) -> Self {
         Self {
             run,
             first,
@@ -75,9 +76,9 @@ impl RunNumbers {
             Some(change) if draft.channel == Channel::Lifecycle => {
                 let path = draft.namespace.join("|");
                 let id = format!("synth:{}:lc|{path}|{}", self.run, change.status);
-                self.once(id, draft.namespace.is_empty())
+                EventKey::Text(self.once(id, draft.namespace.is_empty()))
             }
-            _ => format!("{}-{place}", self.run),
+            _ => EventKey::Place(self.run.clone(), place),
         };
         Identity {
             seq,
@@ -106,6 +107,10 @@ mod tests {
     use super::*;
     use crate::thread_log::event::StatusChange;
 
+    fn run() -> Arc<RunId> {
+        Arc::new(RunId::parse("r1").expect("an id"))
+    }
+
     fn lifecycle(namespace: &[&str], status: &'static str) -> Draft {
         let namespace = namespace.iter().map(ToString::to_string).collect();
         let graph = "g".to_owned();
@@ -117,7 +122,7 @@ mod tests {
 
     #[test]
     fn positions_have_no_holes_within_an_attempt() {
-        let mut numbers = RunNumbers::new(RunId::parse("r1").expect("an id"), 11);
+        let mut numbers = RunNumbers::new(run(), 11);
         let values = Draft::new(Channel::Values, Vec::new(), &json!({}));
         let ids: Vec<_> = [
             numbers.next(&lifecycle(&[], "running"), 5),
@@ -127,14 +132,15 @@ mod tests {
         .into_iter()
         .map(|identity| (identity.seq, identity.event_id))
         .collect();
-        let expected = [(11, "synth:r1:lc||running"), (12, "r1-1"), (13, "r1-2")];
-        assert_eq!(ids, expected.map(|(seq, id)| (seq, id.to_owned())));
+        let running = EventKey::Text("synth:r1:lc||running".to_owned());
+        let of_place = |place| EventKey::Place(run(), place);
+        assert_eq!(ids, [(11, running), (12, of_place(1)), (13, of_place(2))]);
         assert_eq!(numbers.count(), 3);
     }
 
     #[test]
     fn later_attempt_has_greater_positions_and_other_ids() {
-        let mut numbers = RunNumbers::new(RunId::parse("r1").expect("an id"), 1);
+        let mut numbers = RunNumbers::new(run(), 1);
         let started = lifecycle(&["tools:1"], "started");
         let first = numbers.next(&started, 0);
         numbers.begin_attempt(2);
@@ -142,6 +148,7 @@ mod tests {
         assert!(second.seq > first.seq + 1_000_000);
         assert_ne!(first.event_id, second.event_id);
         let root = numbers.next(&lifecycle(&[], "completed"), 0);
-        assert_eq!(root.event_id, "synth:r1:lc||completed");
+        let completed = "synth:r1:lc||completed".to_owned();
+        assert_eq!(root.event_id, EventKey::Text(completed));
     }
 }

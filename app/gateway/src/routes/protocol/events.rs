@@ -89,8 +89,7 @@ impl EventBody {
                 Err(lagging) => return Some((Err(io::Error::other(lagging)), None)),
             };
             for event in events.iter().filter(|event| self.selection.contains(event)) {
-                let (data, id) = (event.json.clone().into(), event.seq.to_string());
-                self.frames.named(event.method(), &data, &id);
+                self.frames.logged(event.method(), &event.json, event.seq);
             }
             if !is_open && events.is_empty() {
                 let error = io::Error::other("the stream was interrupted; reconnect");

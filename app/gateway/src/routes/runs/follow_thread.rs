@@ -63,13 +63,13 @@ pub(crate) async fn follow_thread(
             for item in items {
                 match item {
                     ThreadItem::Event(id, event) if whole || event.event == "metadata" => {
-                        frames.named(&event.event, &event.data, &id.to_string())
+                        frames.named(&event.event, &event.data, id)
                     }
                     ThreadItem::Event(..) => {}
                     ThreadItem::RunDone(id, run) => {
                         let data =
                             Bytes::from(json!({ "status": "run_done", "run_id": run }).to_string());
-                        frames.named("metadata", &data.into(), &id.to_string());
+                        frames.named("metadata", &data.into(), id);
                     }
                     ThreadItem::Heartbeat => frames.heartbeat(),
                 }

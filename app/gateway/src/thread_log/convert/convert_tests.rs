@@ -9,11 +9,12 @@ fn converted(frames: &[(&'static str, Value)], end: TerminalKind) -> Vec<(String
     let mut converter = RunConverter::new("agent");
     let mut drafts = Vec::new();
     for (seq, (name, data)) in (1..).zip(frames) {
-        drafts.extend(converter.frame(&StreamEvent {
+        let frame = StreamEvent {
             id: EventId { seq, attempt: 1 },
             event: (*name).into(),
             data: Bytes::from(data.to_string()).into(),
-        }));
+        };
+        converter.frame(&frame, &mut drafts);
     }
     drafts.extend(converter.end(end));
     drafts

@@ -70,11 +70,13 @@ impl Messages {
     }
 
     fn fragment(&mut self, arrival: &Arrival<'_>, events: &mut Vec<Draft>) -> Result<(), Error> {
-        let Some(id) = self.unfinished(arrival.message) else {
+        let Some(id) = arrival.message.id.as_ref().map(|id| &*id.0) else {
             return Ok(());
         };
         if let Some(message) = self.open.get_mut(id) {
             message.add(arrival.message, events);
+        } else if self.finished.contains(id) {
+            return Ok(());
         } else {
             let message = OpenMessage::start(id, arrival, events)?;
             self.open.insert(id.to_owned(), message);

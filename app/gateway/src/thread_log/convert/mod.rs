@@ -57,15 +57,13 @@ impl RunConverter {
         self.lifecycle.begun()
     }
 
-    /// Converts one frame. Frames without a counterpart in the protocol have no events; an
-    /// unreadable frame is logged.
-    pub(super) fn frame(&mut self, frame: &StreamEvent) -> Vec<Draft> {
+    /// Converts one frame and adds its events to `events`. Frames without a counterpart in the
+    /// protocol have no events; an unreadable frame is logged.
+    pub(super) fn frame(&mut self, frame: &StreamEvent, events: &mut Vec<Draft>) {
         let (mode, namespace) = split(&frame.event);
-        let mut events = Vec::new();
-        if let Err(error) = self.convert(mode, namespace, &frame.data, &mut events) {
+        if let Err(error) = self.convert(mode, namespace, &frame.data, events) {
             tracing::error!(%error, frame = %frame.event, "cannot convert a frame");
         }
-        events
     }
 
     fn convert(

@@ -3,9 +3,11 @@
 //! from the frame, and the metadata, which are longer, are read only for the first fragment.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use harness::runtime::stream_bridge::EventData;
-use serde::de::{Deserializer, IgnoredAny};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Error, Map, Value};
 
@@ -109,20 +111,57 @@ pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match TextOrParts::deserialize(deserializer)? {
-            TextOrParts::Text(text) => text,
-            TextOrParts::Other(content) => text_of(&content).into(),
-        }))
+        Ok(Self(deserializer.deserialize_any(TextVisitor)?))
     }
 }
 
-/// Content of a message.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum TextOrParts<'a> {
-    #[serde(borrow)]
-    Text(Cow<'a, str>),
-    Other(Value),
+/// Reads a text from each form of content, without a copy if it has no escapes.
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(text.to_owned().into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<Self::Value, A::Error> {
+        let parts = Value::deserialize(SeqAccessDeserializer::new(parts))?;
+        Ok(text_of(&parts).into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Cow::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Cow::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Cow::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Cow::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Cow::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Cow::default())
+    }
 }
 
 #[cfg(test)]
