@@ -14,11 +14,42 @@ use deerflow_core::state::ThreadState;
 pub(super) struct SharedMessages {
     messages: Vec<Message>,
     json: Bytes,
+    /// Last frame.
+    last: EventData,
+    /// Messages of the last frame, or those that replace them without a frame of their own.
+    sent: Vec<Message>,
 }
 
 impl SharedMessages {
-    /// Serializes the state as [`values_json`](super::values::values_json) does.
-    pub(super) fn values(&mut self, state: &ThreadState, questions: &[Value]) -> EventData {
+    /// Serializes the state as [`values_json`](super::values::values_json) does. Returns `None` if
+    /// the last frame has the same bytes.
+    pub(super) fn changed_values(
+        &mut self,
+        state: &ThreadState,
+        questions: &[Value],
+    ) -> Option<EventData> {
+        let data = self.values(state, questions);
+        if data.has_pieces_of(&self.last) {
+            return None;
+        }
+        self.last = data.clone();
+        self.set_sent(state);
+        Some(data)
+    }
+
+    /// Treats the messages of `state` as sent: they need no frame of their own.
+    pub(super) fn set_sent(&mut self, state: &ThreadState) {
+        self.sent = state.messages().to_vec();
+    }
+
+    /// Reports whether the messages of `state` are sent. Compares identities only.
+    pub(super) fn sent_messages_of(&self, state: &ThreadState) -> bool {
+        let messages = state.messages();
+        let mut pairs = self.sent.iter().zip(messages);
+        self.sent.len() == messages.len() && pairs.all(|(sent, message)| sent.is_same(message))
+    }
+
+    fn values(&mut self, state: &ThreadState, questions: &[Value]) -> EventData {
         let messages = state.messages();
         let is_shared = self.are_first_of(messages);
         let mut new = &messages[if is_shared { self.messages.len() } else { 0 }..];
@@ -55,59 +86,5 @@ impl SharedMessages {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::encoding::values_json;
-    use deerflow_core::ids::SeededIds;
-    use deerflow_core::state::StateUpdate;
-
-    fn message(n: usize) -> Message {
-        Message::human(format!("text {n}")).with(|body| body.id = Some(format!("m{n}")))
-    }
-
-    /// Returns the frame of a state and the number of bytes that it adds to memory.
-    fn frame(shared: &mut SharedMessages, state: &ThreadState) -> usize {
-        let questions = [json!({ "value": 1, "id": "q" })];
-        let with_questions = shared.values(state, &questions);
-        let expected = values_json(state, &questions);
-        assert_eq!(with_questions.into_bytes(), expected);
-        let data = shared.values(state, &[]);
-        let own = data.own_len();
-        assert_eq!(data.into_bytes(), values_json(state, &[]));
-        own
-    }
-
-    #[test]
-    fn frames_equal_the_json_of_their_states() {
-        let (mut state, mut shared) = (ThreadState::default(), SharedMessages::default());
-        let ids = SeededIds::new(1);
-        frame(&mut shared, &state);
-        let updates = [
-            StateUpdate::messages([message(1)]),
-            StateUpdate::messages((2..60).map(message)),
-            StateUpdate::messages([message(60)]).and("title", json!("T")),
-            StateUpdate::messages([Message::remove("m60")]),
-            StateUpdate::messages([message(3).with(|body| body.content = "other".into())]),
-            StateUpdate::messages((61..200).map(message)),
-            StateUpdate::messages((100..200).map(|n| Message::remove(format!("m{n}")))),
-        ];
-        for update in updates {
-            state.apply(update, &ids).unwrap();
-            frame(&mut shared, &state);
-        }
-    }
-
-    #[test]
-    fn frame_of_one_more_message_adds_only_its_bytes() {
-        let (mut state, mut shared) = (ThreadState::default(), SharedMessages::default());
-        let ids = SeededIds::new(1);
-        let many = StateUpdate::messages((0..500).map(message));
-        state.apply(many, &ids).unwrap();
-        frame(&mut shared, &state);
-        let one = StateUpdate::messages([message(500)]);
-        state.apply(one, &ids).unwrap();
-        assert!(frame(&mut shared, &state) < 1_000);
-    }
-}
+#[path = "shared_messages_tests.rs"]
+mod tests;

@@ -303,7 +303,8 @@ impl Execution {
     }
 
     /// Replaces the newest human message with the version that the agent completed, before the
-    /// first checkpoint, so that the log has the message only once.
+    /// first checkpoint, so that the log has the message only once. The first frame of a run has the
+    /// input as it was sent.
     fn complete_input(&mut self) {
         let Some(last) = self
             .progress
@@ -320,6 +321,7 @@ impl Execution {
         };
         if let Some(message) = self.plan.agent().complete_input(last, &facts) {
             Arc::make_mut(&mut self.progress.state).replace_last(message);
+            self.encoder.input_completed(&self.progress.state);
         }
     }
 }

@@ -64,6 +64,14 @@ impl EventData {
         self.own_len
     }
 
+    /// Reports whether the head is that of `other` in memory and the tails are equal. Does not read
+    /// the head.
+    pub(crate) fn has_pieces_of(&self, other: &Self) -> bool {
+        let is_same_head =
+            self.head.as_ptr() == other.head.as_ptr() && self.head.len() == other.head.len();
+        is_same_head && self.tail == other.tail
+    }
+
     /// Returns all bytes as one piece; copies only if there are two.
     pub fn into_bytes(self) -> Bytes {
         if self.tail.is_empty() {

@@ -165,14 +165,25 @@ impl ModeEncoder {
         }
     }
 
-    /// Encodes a state as a `values` frame.
+    /// Encodes a state as a `values` frame, unless the last one has the same bytes.
     pub fn values(&mut self, state: &ThreadState, questions: &[Value], frames: &mut Vec<Frame>) {
         self.values_deferred = false;
-        if self.has(StreamMode::Values) {
+        if !self.has(StreamMode::Values) {
+            return;
+        }
+        if let Some(data) = self.shared.changed_values(state, questions) {
             frames.push(Frame {
                 event: "values".into(),
-                data: self.shared.values(state, questions),
+                data,
             });
+        }
+    }
+
+    /// Records that the agent has completed the input of the last frame. Viewers receive the
+    /// completed input with the next change of the state.
+    pub fn input_completed(&mut self, state: &ThreadState) {
+        if self.has(StreamMode::Values) {
+            self.shared.set_sent(state);
         }
     }
 
@@ -233,9 +244,9 @@ impl ModeEncoder {
         if !std::mem::take(&mut self.updates_sent) {
             self.update(&step.node, update, frames);
         }
-        // A hook that changes no message needs no frame of its own: the next frame of the whole
+        // A step that changes no message needs no frame of its own: the next frame of the whole
         // state, after the next step or at the end, has its changes.
-        if self.defers_values && update.messages.is_empty() && !step.checkpoint {
+        if self.defers_values && !step.checkpoint && self.shared.sent_messages_of(&step.state) {
             self.values_deferred = true;
         } else {
             self.values(&step.state, &[], frames);
