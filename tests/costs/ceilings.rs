@@ -1,12 +1,13 @@
 //! Table of ceilings, and the comparison with measured costs.
 //!
 //! Each figure is the lowest of several batches of runs, because other load on the machine mostly
-//! adds to it. A ceiling is the value that was measured under load plus an allowance:
+//! adds to it. A ceiling is the value that was measured plus an allowance:
 //!
 //! - allocations are steady within 2 %, for all kinds of runs;
-//! - voluntary switches are steady within 8 % with one client and one worker thread. With more
-//!   workers their number depends on which of them are idle. Runs with tools have no ceiling: they
-//!   vary by 20 %;
+//! - voluntary switches are steady within 8 % with one client and one worker thread. They are a fifth
+//!   higher on an idle machine, where threads wait more often, so the value is that of an idle one.
+//!   With more workers their number depends on which of them are idle. Runs with tools have no
+//!   ceiling: they vary by 20 %;
 //! - written bytes and jobs of the writer are steady within 6 % on a new thread. A run that lasts
 //!   longer than 25 ms commits once more, and every 1,000 pages SQLite copies its log, so longer runs
 //!   have no ceiling of bytes or jobs;
@@ -46,12 +47,12 @@ pub(crate) struct Ceiling {
 /// All ceilings.
 pub(crate) const CEILINGS: [Ceiling; 10] = [
     of(Scenario::NewThread, Figure::Allocations, 1_900.0),
-    of(Scenario::NewThread, Figure::Switches, 4.0),
+    of(Scenario::NewThread, Figure::Switches, 5.0),
     of(Scenario::NewThread, Figure::Written, 204_000.0),
     of(Scenario::NewThread, Figure::Writes, 2.0),
     of(Scenario::NewThread, Figure::Cpu, 0.30),
     of(Scenario::LongThread, Figure::Allocations, 4_650.0),
-    of(Scenario::LongThread, Figure::Switches, 13.0),
+    of(Scenario::LongThread, Figure::Switches, 13.8),
     of(Scenario::LongThread, Figure::Cpu, 0.47),
     of(Scenario::Tools, Figure::Allocations, 6_100.0),
     of(Scenario::Tools, Figure::Cpu, 0.78),
