@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::message_list::MessageList;
 use super::reducers::StateError;
 use crate::ids::IdSource;
 use crate::messages::{Message, MessageKind, REMOVE_ALL};
 
 /// Maximum length of an incoming list for which scanning the existing list is cheaper than indexing
 /// it.
-const MAX_SCANNED: usize = 4;
+const MAX_SCANNED: usize = 32;
 
 /// Effect of incoming messages on a list, computed before anything is changed.
 #[derive(Debug, Default)]
@@ -41,7 +42,7 @@ impl MessageChanges {
 /// [`StateError::UnknownMessage`] if a marker names an id that is neither in the list nor incoming
 /// before it.
 pub(super) fn plan(
-    existing: &[Message],
+    existing: &MessageList,
     mut incoming: Vec<Message>,
     ids: &dyn IdSource,
 ) -> Result<MessageChanges, StateError> {
@@ -50,14 +51,15 @@ pub(super) fn plan(
         .rposition(is_remove_all)
         .map_or(0, |at| at + 1);
     let clears = after_clear > 0;
-    let existing = if clears { &[] } else { existing };
+    let empty = MessageList::default();
+    let existing = if clears { &empty } else { existing };
     incoming.drain(..after_clear);
     let mut positions = Positions::new(existing, incoming.len());
     let mut changes = MessageChanges {
         clears,
         ..MessageChanges::default()
     };
-    let mut len = existing.len();
+    let mut len = existing.messages().len();
     for message in incoming {
         let id = message.id.clone().unwrap_or_else(|| ids.message_id());
         let at = positions.of(&id);
@@ -87,37 +89,27 @@ pub(super) fn plan(
 /// Finds the position of an id among existing and appended messages; the last one if several have
 /// it.
 pub(super) struct Positions<'a> {
-    /// Scanned from the end; empty if the list is indexed.
-    scanned: &'a [Message],
-    indexed: HashMap<&'a str, usize>,
+    existing: &'a MessageList,
+    /// Positions in the existing list, if it is indexed.
+    indexed: Option<HashMap<&'a str, usize>>,
     appended: HashMap<String, usize>,
 }
 
 impl<'a> Positions<'a> {
-    pub(super) fn new(existing: &'a [Message], lookups: usize) -> Self {
-        let scans = lookups <= MAX_SCANNED;
-        let indexed = if scans {
-            HashMap::new()
-        } else {
-            index_by_id(existing)
-        };
+    pub(super) fn new(existing: &'a MessageList, lookups: usize) -> Self {
+        let is_indexed = lookups > MAX_SCANNED;
         Self {
-            scanned: if scans { existing } else { &[] },
-            indexed,
+            existing,
+            indexed: is_indexed.then(|| index_by_id(existing.messages())),
             appended: HashMap::new(),
         }
     }
 
     pub(super) fn of(&self, id: &str) -> Option<usize> {
-        let appended = self
-            .appended
-            .get(id)
-            .or_else(|| self.indexed.get(id))
-            .copied();
-        appended.or_else(|| {
-            self.scanned
-                .iter()
-                .rposition(|existing| existing.id.as_deref() == Some(id))
+        let appended = self.appended.get(id).copied();
+        appended.or_else(|| match &self.indexed {
+            Some(indexed) => indexed.get(id).copied(),
+            None => self.existing.find(id),
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod channels;
 mod histories;
+mod message_list;
 mod message_reducer;
 mod reducers;
 mod thread_state;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::channels::{Channels, Reducer, wire_order};
 use super::histories::Histories;
+use super::message_list::MessageList;
 use super::message_reducer::{self, MessageChanges, Positions};
 use super::reducers::{Reduction, StateError};
 use super::update::StateUpdate;
@@ -27,8 +28,7 @@ use crate::messages::{Message, MessageKind};
 /// wrote, are unchanged by updates and are stored and serialized as well.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadState {
-    messages: Vec<Message>,
-    log_places: Vec<Option<u64>>,
+    list: MessageList,
     /// Shared with checkpoints and clones until they are changed.
     channels: Arc<IndexMap<String, Value>>,
     histories: Histories,
@@ -38,7 +38,7 @@ pub struct ThreadState {
 /// Messages and values decide; the definition of the channels is no part of the comparison.
 impl PartialEq for ThreadState {
     fn eq(&self, other: &Self) -> bool {
-        self.messages == other.messages
+        self.messages() == other.messages()
             && self.channels == other.channels
             && self.histories == other.histories
     }
@@ -59,8 +59,7 @@ impl ThreadState {
             .map(|(position, message)| (Some(position), message))
             .unzip();
         Self {
-            messages,
-            log_places,
+            list: MessageList::new(messages, log_places),
             channels: Arc::new(channels),
             histories,
             definition: Channels::lead(),
@@ -101,44 +100,46 @@ impl ThreadState {
 
     /// Returns the messages in order.
     pub fn messages(&self) -> &[Message] {
-        &self.messages
+        self.list.messages()
     }
 
     /// Returns each message's position in the thread's log; `None` for unstored ones.
     pub fn log_places(&self) -> &[Option<u64>] {
-        &self.log_places
+        self.list.places()
     }
 
-    /// Sets the positions of the messages in the log, in list order.
+    /// Sets the positions of all messages in the log, in list order.
     pub fn set_log_places(&mut self, positions: impl IntoIterator<Item = u64>) {
-        for (slot, position) in self.log_places.iter_mut().zip(positions) {
+        let mut places = self.log_places().to_vec();
+        for (slot, position) in places.iter_mut().zip(positions) {
             *slot = Some(position);
         }
+        self.list.set_places(places);
     }
 
     /// Copies the log positions of `earlier`, a stored state of the same thread: an agent works on
     /// its own copy of the state, without the positions that were assigned in the meantime.
     pub fn keep_log_places(&mut self, earlier: &Self) {
         let mut index: Option<HashMap<&str, usize>> = None;
-        for (at, (message, position)) in self.messages.iter().zip(&mut self.log_places).enumerate()
-        {
-            if position.is_some() {
-                continue;
-            }
+        let mut stored = Vec::new();
+        let unstored = self.messages().iter().zip(self.log_places()).enumerate();
+        for (at, (message, _)) in unstored.filter(|(_, (_, position))| position.is_none()) {
             // In most cases messages were only appended: then the ids at one index are equal, or
             // the earlier list is shorter.
-            let existing = match earlier.messages.get(at) {
+            let existing = match earlier.messages().get(at) {
                 Some(existing) if existing.id == message.id => Some(at),
                 _ => {
                     let index = index
-                        .get_or_insert_with(|| message_reducer::index_by_id(&earlier.messages));
+                        .get_or_insert_with(|| message_reducer::index_by_id(earlier.messages()));
                     message.id.as_deref().and_then(|id| index.get(id).copied())
                 }
             };
-            *position = existing
-                .filter(|&existing| earlier.messages[existing] == *message)
-                .and_then(|existing| earlier.log_places[existing]);
+            let position = existing
+                .filter(|&existing| earlier.messages()[existing] == *message)
+                .and_then(|existing| earlier.log_places()[existing]);
+            stored.extend(position.map(|position| (at, position)));
         }
+        self.list.add_places(&stored);
         self.histories.keep_log_places(&earlier.histories);
     }
 
@@ -147,7 +148,7 @@ impl ThreadState {
         &'a self,
         messages: &'a [Message],
     ) -> impl Iterator<Item = &'a Message> {
-        let positions = Positions::new(&self.messages, messages.len());
+        let positions = Positions::new(&self.list, messages.len());
         messages.iter().filter(move |message| {
             message
                 .id
@@ -158,17 +159,14 @@ impl ThreadState {
 
     /// Replaces the content of the last message; its id is unchanged. No effect on an empty list.
     pub fn replace_last(&mut self, message: Message) {
-        if let (Some(existing), Some(position)) =
-            (self.messages.last_mut(), self.log_places.last_mut())
-        {
-            *existing = message;
-            *position = None;
+        if let Some(last) = self.messages().len().checked_sub(1) {
+            self.list.replace(last, message);
         }
     }
 
     /// Marks every message as unstored: the next checkpoint writes all of them to the log again.
     pub fn forget_log_places(&mut self) {
-        self.log_places.fill(None);
+        self.list.forget_places();
     }
 
     /// Returns the value of a channel.
@@ -220,8 +218,8 @@ impl ThreadState {
             let value = Reduction::of(&name, &self.definition, current, value)?;
             reduced.push((name, value));
         }
-        let changes = message_reducer::plan(&self.messages, messages, ids)?;
-        if changes.len() > max_messages.max(self.messages.len()) {
+        let changes = message_reducer::plan(&self.list, messages, ids)?;
+        if changes.len() > max_messages.max(self.messages().len()) {
             return Err(StateError::TooManyMessages {
                 count: changes.len(),
                 limit: max_messages,
@@ -288,27 +286,17 @@ impl ThreadState {
             ..
         } = changes;
         if clears {
-            self.messages.clear();
-            self.log_places.clear();
+            self.list.clear();
         }
         for (at, message) in writes {
-            match self.messages.get_mut(at) {
+            match self.messages().get(at) {
                 Some(existing) if *existing == message => {}
-                Some(existing) => {
-                    *existing = message;
-                    self.log_places[at] = None;
-                }
-                None => {
-                    self.messages.push(message);
-                    self.log_places.push(None);
-                }
+                Some(_) => self.list.replace(at, message),
+                None => self.list.push(message),
             }
         }
         if !removed.is_empty() {
-            let mut stays = (0..self.messages.len()).map(|at| !removed.contains(&at));
-            self.messages.retain(|_| stays.next().unwrap_or(true));
-            let mut stays = (0..self.log_places.len()).map(|at| !removed.contains(&at));
-            self.log_places.retain(|_| stays.next().unwrap_or(true));
+            self.list.retain(|at| !removed.contains(&at));
         }
     }
 }
@@ -317,7 +305,7 @@ impl ThreadState {
 impl Serialize for ThreadState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("messages", &self.messages)?;
+        map.serialize_entry("messages", self.messages())?;
         for (name, value) in self.wire_channels() {
             map.serialize_entry(name, value)?;
         }
@@ -336,8 +324,7 @@ impl<'de> Deserialize<'de> for ThreadState {
         }
         let Fields { messages, channels } = Fields::deserialize(deserializer)?;
         Ok(Self {
-            log_places: vec![None; messages.len()],
-            messages,
+            list: MessageList::unstored(messages),
             channels: Arc::new(channels),
             histories: Histories::default(),
             definition: Channels::lead(),

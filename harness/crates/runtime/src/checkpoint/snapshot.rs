@@ -122,7 +122,9 @@ impl CheckpointWrite {
             positions.push(position);
         }
         let mut layout = layout_of(&positions);
-        state.set_log_places(positions);
+        if !new_messages.is_empty() {
+            state.set_log_places(positions);
+        }
         let positions = state.histories_mut().set_log_places(|message| {
             *log_tail += 1;
             new_messages.push((*log_tail, message.clone()));
