@@ -49,6 +49,13 @@ down: ## Stop and remove these containers; the data stays
 test: ## Run every test that needs only Rust
 	cargo test --workspace
 
+# The folder is new each time: cargo reuses packages of an earlier run, because a version that is published never changes.
+.PHONY: package
+package: ## Package the published crates and build them from their packages
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && CARGO_TARGET_DIR=$$folder cargo publish --dry-run \
+		-p deerflow-core -p deerflow-runtime -p deerflow-models -p deerflow-flow -p deerflow-sandbox -p deerflow-harness \
+		--allow-dirty --no-default-features --locked
+
 .PHONY: test-external
 test-external: ## Run the tests against the official SDKs, in a browser, on Postgres, Redis and bubblewrap (installs missing tools)
 	tests/external.sh
