@@ -5,6 +5,7 @@ pub mod origin_policy;
 pub mod trusted_proxies;
 pub mod web_client;
 
+pub(crate) mod answer_memory;
 mod content_coding;
 pub(crate) mod cookies;
 mod csrf;

@@ -20,6 +20,7 @@ use tower::util::option_layer;
 
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
+use crate::guard::answer_memory::{AnswerMemory, limit_answer};
 use crate::guard::permissions::check_permission;
 use crate::guard::request_guard::{RequestGuard, guard_request};
 use crate::http::cors::cors;
@@ -41,6 +42,7 @@ pub fn router(state: Arc<GatewayState>) -> Router {
         .fallback(async || ApiError::RouteNotFound)
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(from_fn_with_state(AnswerMemory::default(), limit_answer))
         .layer(from_fn_with_state(
             RequestGuard {
                 origin_policy: state.security.origin_policy.clone(),

@@ -17,7 +17,7 @@ use crate::queries::threads::{
 };
 use crate::requests::bodies::HistorySearch;
 use crate::requests::{NamedCheckpoint, before_cursor, checkpoint_of, nested_of};
-use crate::responses::{RawView, StateView, history_entry_json, state_json, values_json};
+use crate::responses::{JsonList, RawView, StateView, history_entry_json, state_json, values_json};
 use crate::routes::{App, ResponseResult};
 use crate::state::GatewayState;
 
@@ -167,14 +167,14 @@ async fn history(
                 .await?,
         );
     }
-    let mut entries = Vec::with_capacity(snapshots.len());
+    let mut answer = JsonList::default();
     for (index, snapshot) in snapshots.iter().enumerate() {
         let kind = if newest && index == 0 {
             SnapshotKind::Newest
         } else {
             SnapshotKind::Past
         };
-        entries.push(match dialect {
+        let entry = match dialect {
             Dialect::DeerFlow => deerflow_entry(state, snapshot, index == 0, kind).await?,
             // The platform returns each checkpoint as it was written, because forks start from it.
             Dialect::Platform => {
@@ -197,9 +197,14 @@ async fn history(
                     &StateView::of(dialect),
                 )
             }
-        });
+        };
+        let pushed = answer.push(&entry);
+        pushed.map_err(|error| ApiError::Internal(error.to_string()))?;
+        if answer.is_full() && index + 1 < snapshots.len() {
+            return Ok(answer.into_page(snapshot.meta.checkpoint_id.as_str()));
+        }
     }
-    Ok(Json(Value::Array(entries)).into_response())
+    Ok(answer.into_response())
 }
 
 /// Channels in every entry of DeerFlow's history.
