@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_core::actor_context::Owner;
+use deerflow_core::json_size::merge_within;
 use deerflow_runtime::runs::store::StoreError;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -98,20 +99,28 @@ pub struct AssistantPatch {
     pub context: Option<Map<String, Value>>,
     /// Merged into the existing metadata, one level deep.
     pub metadata: Map<String, Value>,
+    /// Maximum size of the merged metadata, in bytes of JSON. Without it the size is not checked.
+    pub max_metadata_bytes: Option<usize>,
 }
 
 impl AssistantPatch {
     /// Returns the content of the next version, based on `content`.
-    #[must_use]
-    pub fn applied_to(&self, mut content: AssistantContent) -> AssistantContent {
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`].
+    pub fn applied_to(
+        &self,
+        mut content: AssistantContent,
+    ) -> Result<AssistantContent, StoreError> {
         let patch = self.clone();
         content.graph = patch.graph.unwrap_or(content.graph);
         content.name = patch.name.unwrap_or(content.name);
         content.description = patch.description.or(content.description);
         content.config = patch.config.unwrap_or(content.config);
         content.context = patch.context.unwrap_or(content.context);
-        content.metadata.extend(patch.metadata);
-        content.mirrored()
+        let limit = patch.max_metadata_bytes;
+        content.metadata = merge_within("metadata", content.metadata, patch.metadata, limit)?;
+        Ok(content.mirrored())
     }
 }
 
@@ -230,7 +239,8 @@ pub trait AssistantStore: Send + Sync + std::fmt::Debug {
     ) -> Result<Vec<Assistant>, StoreError>;
     /// Counts all matches, ignoring limit and offset.
     async fn count(&self, search: &AssistantSearch, owner: &Owner) -> Result<u64, StoreError>;
-    /// Adds a version and activates it. Its number is that of the newest version plus one.
+    /// Adds a version and activates it. Its number is that of the newest version plus one. Metadata
+    /// that would be larger than its limit is refused ([`StoreError::TooLarge`]).
     async fn patch(
         &self,
         id: Uuid,

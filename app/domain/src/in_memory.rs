@@ -150,7 +150,11 @@ impl AssistantStore for InMemoryAssistantStore {
         owner: &Owner,
         at: DateTime<Utc>,
     ) -> Result<Option<Assistant>, StoreError> {
-        self.with_owned(id, owner, |stored| {
+        let patched = self.with_owned(id, owner, |stored| {
+            let content = match patch.applied_to(stored.current.content.clone()) {
+                Ok(content) => content,
+                Err(refused) => return Some(Err(refused)),
+            };
             let number = stored
                 .versions
                 .last()
@@ -158,13 +162,14 @@ impl AssistantStore for InMemoryAssistantStore {
             let next = AssistantVersion {
                 id,
                 version: number,
-                content: patch.applied_to(stored.current.content.clone()),
+                content,
                 created_at: at,
             };
             let current = stored.activate(&next, at);
             stored.versions.push(next);
-            Some(current)
-        })
+            Some(Ok(current))
+        })?;
+        patched.transpose()
     }
 
     async fn versions(

@@ -40,7 +40,8 @@ pub use thread_listing::{
 };
 pub use thread_records::{
     concurrent_patches_of_different_keys_both_apply, created_thread_is_returned_unchanged,
-    patch_merges_one_level_deep, repeated_create_returns_existing_thread_to_owner_only,
+    patch_beyond_metadata_limit_changes_nothing, patch_merges_one_level_deep,
+    repeated_create_returns_existing_thread_to_owner_only,
     repeated_thread_request_returns_its_thread, thread_of_other_user_is_hidden,
 };
 pub use thread_runs::{
@@ -63,6 +64,7 @@ macro_rules! thread_store_suite {
             thread_search_combines_filters_and_count_agrees
             pinned_threads_precede_requested_order
             patch_merges_one_level_deep
+            patch_beyond_metadata_limit_changes_nothing
             concurrent_patches_of_different_keys_both_apply
             run_updates_status_title_and_time_of_thread
             rollback_sets_thread_status_from_newest_checkpoint

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::ThreadId;
+use deerflow_core::json_size::merge_within;
 use deerflow_runtime::checkpoint::CheckpointMeta;
 use deerflow_runtime::runs::store::{KeyState, RequestKey, StoreError};
 use deerflow_runtime::runs::{RunStatus, StopReason, ThreadStatus, ThreadTtl};
@@ -151,6 +152,19 @@ pub struct ThreadPatch {
     pub ttl: Option<ThreadTtl>,
     /// `true` if `updated_at` is set.
     pub touch: bool,
+    /// Maximum size of the merged metadata, in bytes of JSON. Without it the size is not checked.
+    pub max_metadata_bytes: Option<usize>,
+}
+
+impl ThreadPatch {
+    /// Returns the metadata after the patch.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`].
+    pub fn merged(&self, before: Map<String, Value>) -> Result<Map<String, Value>, StoreError> {
+        let (entries, limit) = (self.metadata.clone(), self.max_metadata_bytes);
+        Ok(merge_within("metadata", before, entries, limit)?)
+    }
 }
 
 /// Stored state for display; its messages are passed through unparsed.
@@ -265,7 +279,8 @@ pub trait ThreadStore: Send + Sync + std::fmt::Debug {
     ) -> Result<HashMap<ThreadId, ThreadContent>, StoreError>;
     /// Returns the size of the stored states of a thread. Performs no ownership check.
     async fn storage(&self, thread: &ThreadId) -> Result<ThreadStorage, StoreError>;
-    /// Changes a thread and returns the new record.
+    /// Changes a thread and returns the new record. Metadata that would be larger than its limit is
+    /// refused ([`StoreError::TooLarge`]), and then nothing is changed.
     async fn patch(
         &self,
         thread: &ThreadId,

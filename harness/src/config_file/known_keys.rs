@@ -80,7 +80,7 @@ static SECTIONS: &[KeySection] = &[
          memory agents_api acp_agents subagents flows guardrails authorization input_polish suggestions \
          circuit_breaker llm_call channel_connections loop_detection tool_progress read_before_write \
          safety_finish_reason auth database run_events agent_storage scheduler mcp_tasks checkpointer \
-         store stream_bridge run_ownership dedupe_storage config_version uploads channels runs webhooks retention testing",
+         store stream_bridge run_ownership dedupe_storage config_version uploads channels runs limits webhooks retention testing",
     ),
     closed("logging", "enhance"),
     closed("logging.enhance", "enabled format"),
@@ -357,6 +357,10 @@ static SECTIONS: &[KeySection] = &[
     closed(
         "runs",
         "wall_clock_limit_seconds idle_limit_seconds shutdown_grace_seconds max_enqueued_per_thread max_messages_per_request max_messages_per_thread max_log_events_per_thread max_log_mb_per_thread",
+    ),
+    closed(
+        "limits",
+        "max_metadata_bytes max_config_bytes max_message_bytes max_item_bytes",
     ),
     closed("testing", "conformance_agent"),
 ];

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Sections in which every key has a type.
-const TYPED_SECTIONS: [&str; 35] = [
+const TYPED_SECTIONS: [&str; 36] = [
     "logging",
     "logging.enhance",
     "token_usage",
@@ -36,6 +36,7 @@ const TYPED_SECTIONS: [&str; 35] = [
     "auth.local",
     "auth.oidc",
     "runs",
+    "limits",
     "testing",
     "tools[]",
     "tool_groups[]",

@@ -1,5 +1,6 @@
 //! Contract suite of assistant stores.
 
+mod metadata_limit;
 mod search;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::assistants::{
     NewAssistant, VersionQuery,
 };
 
+pub use metadata_limit::change_beyond_metadata_limit_adds_no_version;
 pub use search::{
     assistant_search_applies_requested_sort, assistant_search_combines_filters_and_count_agrees,
 };
@@ -32,6 +34,7 @@ macro_rules! assistant_store_suite {
             assistant_search_combines_filters_and_count_agrees
             assistant_search_applies_requested_sort
             each_change_adds_version_and_any_can_be_activated
+            change_beyond_metadata_limit_adds_no_version
             concurrent_changes_add_separate_versions
             deleted_assistant_leaves_no_versions
         }

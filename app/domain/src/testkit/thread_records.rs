@@ -248,3 +248,42 @@ pub async fn concurrent_patches_of_different_keys_both_apply(open: impl AsyncFn(
         "{metadata:?}"
     );
 }
+
+/// The merged metadata is limited, also of concurrent patches; a refused patch changes nothing.
+pub async fn patch_beyond_metadata_limit_changes_nothing(open: impl AsyncFn() -> ThreadStores) {
+    let stores = open().await;
+    let before = make(&stores, new_thread("t1", json!({"a": "0123456789"}))).await;
+    let patch = |key: &str, limit| ThreadPatch {
+        metadata: object(json!({ key: "0123456789" })),
+        title: Some(Some(key.to_owned())),
+        touch: true,
+        max_metadata_bytes: Some(limit),
+        ..ThreadPatch::default()
+    };
+    let send = async |stores: ThreadStores, patch| {
+        let (thread, owner) = (thread("t1"), ann());
+        let patched = stores.threads.patch(&thread, patch, &owner, at(9)).await;
+        patched.map(|patched| patched.expect("there").metadata)
+    };
+    let refused = send(stores.clone(), patch("b", 34)).await;
+    assert!(
+        matches!(&refused, Err(StoreError::TooLarge(refused)) if (refused.limit, refused.size) == (34, 35)),
+        "{refused:?}"
+    );
+    assert_eq!(get(&stores, "t1").await, before);
+    let both = object(json!({"a": "0123456789", "b": "0123456789"}));
+    assert_eq!(send(stores.clone(), patch("b", 35)).await, Ok(both));
+    let results = at_once((0..20).map(|n| {
+        let (stores, patch) = (stores.clone(), patch(&format!("{n:02}"), 90));
+        async move {
+            let (thread, owner) = (thread("t1"), ann());
+            let patched = stores.threads.patch(&thread, patch, &owner, at(9)).await;
+            patched.is_ok()
+        }
+    }))
+    .await;
+    let metadata = get(&stores, "t1").await.metadata;
+    assert_eq!(results.iter().filter(|accepted| **accepted).count(), 3);
+    assert_eq!(metadata.len(), 5);
+    assert_eq!(json!(metadata).to_string().len(), 89);
+}

@@ -27,6 +27,7 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::Unavailable(_) => Self::Unavailable(error.to_string()),
             StoreError::NotWritable(_) => Self::NotWritable(error.to_string()),
+            StoreError::TooLarge(refused) => Self::FieldTooLarge(refused),
             _ => Self::Internal(error.to_string()),
         }
     }

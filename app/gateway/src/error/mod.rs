@@ -12,6 +12,7 @@ pub use sign_in::SignInFailure;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use harness::ids::RunId;
+use harness::json_size::TooLarge;
 use harness::runtime::agent::InputError;
 use harness::runtime::runs::store::KeyState;
 use serde_json::{Value, json};
@@ -82,6 +83,9 @@ pub enum ApiError {
     /// The body is larger than allowed.
     #[error("request body exceeds {0} bytes")]
     TooLarge(u64),
+    /// A field of the body, or a value after a merge, is larger than allowed.
+    #[error(transparent)]
+    FieldTooLarge(#[from] TooLarge),
     /// A file is larger than allowed.
     #[error("{0}")]
     FileTooLarge(String),
@@ -206,7 +210,9 @@ impl ApiError {
             Self::SignIn(failure) => failure.status(),
             Self::TooManyFailures { .. } | Self::Limited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
-            Self::TooLarge(_) | Self::FileTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge(_) | Self::FieldTooLarge(_) | Self::FileTooLarge(_) => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
             Self::UnsupportedFile(_) | Self::UnsupportedCoding(_) => {
                 StatusCode::UNSUPPORTED_MEDIA_TYPE
             }

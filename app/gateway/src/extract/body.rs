@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::de::value::MapDeserializer;
 use serde_json::{Map, Value, json};
 
+use super::field_limits::check_fields;
 use super::issues::Issues;
 use super::json::read_json;
 use super::layout::{Layout, MAX_NULL_ISSUES};
@@ -187,13 +188,15 @@ fn refuse_nulls<T: RequestBody>(
 impl<T: RequestBody> FromRequest<Arc<GatewayState>> for Body<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, state: &Arc<GatewayState>) -> Result<Self, ApiError> {
         let dialect = dialect_of(&request);
         match read_json(request).await? {
             Some(value) => {
                 let checked = refuse_nulls::<T>(&value, vec!["body".into()], dialect);
                 let map = checked.and_then(|()| object(value));
-                Ok(Self::new(map.map_err(without_secrets::<T>)?, dialect))
+                let map = map.map_err(without_secrets::<T>)?;
+                check_fields(&map, &state.info.field_limits())?;
+                Ok(Self::new(map, dialect))
             }
             None if dialect.is_platform() => {
                 Err(ApiError::InvalidJson("the body is empty".to_owned()))
@@ -211,7 +214,7 @@ impl<T: RequestBody> FromRequest<Arc<GatewayState>> for Body<T> {
 impl<T: RequestBody> FromRequest<Arc<GatewayState>> for OptionalBody<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, state: &Arc<GatewayState>) -> Result<Self, ApiError> {
         let dialect = dialect_of(&request);
         let value = match read_json(request).await? {
             Some(value) => {
@@ -224,6 +227,7 @@ impl<T: RequestBody> FromRequest<Arc<GatewayState>> for OptionalBody<T> {
             Value::Null => Map::new(),
             value => object(value)?,
         };
+        check_fields(&map, &state.info.field_limits())?;
         Ok(Self(Body::new(map, dialect)))
     }
 }
@@ -231,7 +235,7 @@ impl<T: RequestBody> FromRequest<Arc<GatewayState>> for OptionalBody<T> {
 impl<T: RequestBody> FromRequest<Arc<GatewayState>> for ListBody<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, state: &Arc<GatewayState>) -> Result<Self, ApiError> {
         let dialect = dialect_of(&request);
         let refused = |kind, message: &str, input: &Value| {
             Err(ApiError::issue(Issue::new(
@@ -267,7 +271,11 @@ impl<T: RequestBody> FromRequest<Arc<GatewayState>> for ListBody<T> {
             Some(Value::Array(items)) => Ok(Self(
                 items
                     .into_iter()
-                    .map(|item| Ok(Body::new(object(item)?, dialect)))
+                    .map(|item| {
+                        let map = object(item)?;
+                        check_fields(&map, &state.info.field_limits())?;
+                        Ok(Body::new(map, dialect))
+                    })
                     .collect::<Result<_, ApiError>>()?,
             )),
             Some(other) => refused("list_type", "Input should be a valid list", &other),

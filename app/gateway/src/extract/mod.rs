@@ -1,6 +1,7 @@
 //! Extractors of typed parts of a request: dialect, path ids, bodies, query parameters.
 
 mod body;
+mod field_limits;
 mod idempotency_key;
 mod issues;
 mod json;
@@ -10,6 +11,7 @@ mod query;
 
 pub(crate) use body::request_body;
 pub use body::{Body, ListBody, OptionalBody, RequestBody};
+pub(crate) use field_limits::check_fields;
 pub(crate) use idempotency_key::{IDEMPOTENCY_HEADER, IdempotencyKey, REPLAYED};
 pub use issues::Issues;
 pub(crate) use issues::missing_issue;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use deerflow_domain::flows::FlowQuota;
+use harness::config::LimitsConfig;
 use harness::documents::DocumentReader;
 use harness::models::{ModelFacts, Pricing};
 use harness::runtime::runs::ThreadTtl;
@@ -51,6 +52,10 @@ pub trait CatalogView: Send + Sync + fmt::Debug {
     /// Converter of uploaded documents to Markdown; `None` if documents are not converted.
     fn documents(&self) -> Option<Arc<dyn DocumentReader>> {
         None
+    }
+    /// Maximum sizes of the fields that clients store.
+    fn field_limits(&self) -> LimitsConfig {
+        LimitsConfig::default()
     }
     /// Limits of the flows of one user.
     fn flow_quota(&self) -> FlowQuota;

@@ -12,6 +12,7 @@ mod console;
 mod crons;
 mod embedded;
 mod feedback;
+mod field_limits;
 mod flows;
 mod goals;
 mod hostile_callers;

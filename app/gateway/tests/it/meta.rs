@@ -44,8 +44,13 @@ async fn malformed_deep_and_large_bodies_are_rejected() {
         (&*format!("/api/threads/{thread}/runs/stream"), deep, 422),
         (
             &*format!("/api/threads/{thread}/runs/stream"),
-            format!("{{\"input\":\"{}\"}}", "x".repeat(10 << 20)),
+            format!("{{\"input\":\"{}\"}}", "x".repeat(4 << 20)),
             422,
+        ),
+        (
+            &*format!("/api/threads/{thread}/runs/stream"),
+            format!("{{\"input\":\"{}\"}}", "x".repeat(10 << 20)),
+            413,
         ),
         (
             "/api/threads",

@@ -251,7 +251,7 @@ impl ThreadStore for Threads {
         else {
             return Ok(None);
         };
-        row.metadata.extend(patch.metadata);
+        row.metadata = patch.merged(row.metadata.clone())?;
         row.title = patch.title.unwrap_or(row.title.clone());
         row.status = patch.status.unwrap_or(row.status);
         row.ttl = patch.ttl.or(row.ttl);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use deerflow_domain::flows::FlowQuota;
 use deerflow_gateway::ports::{CatalogView, FeatureView, SuggestionsView};
+use harness::config::LimitsConfig;
 use harness::documents::DocumentReader;
 use harness::models::{ModelFacts, ModelList, Pricing};
 use harness::runtime::runs::{Expiry, ThreadTtl};
@@ -76,6 +77,10 @@ impl CatalogView for ConfigCatalog {
             flows: flows.max_flows_per_user,
             versions: flows.max_versions,
         }
+    }
+
+    fn field_limits(&self) -> LimitsConfig {
+        self.0.current().limits
     }
 
     fn uploads(&self) -> UploadLimits {

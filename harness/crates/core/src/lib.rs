@@ -9,6 +9,7 @@ pub mod fail_points;
 pub mod fair_limiter;
 pub mod host_file;
 pub mod ids;
+pub mod json_size;
 pub mod messages;
 pub mod model_error;
 #[cfg(feature = "http")]

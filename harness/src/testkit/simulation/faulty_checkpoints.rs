@@ -25,10 +25,11 @@ impl Checkpointer for FaultyStores {
         &self,
         thread: &ThreadId,
         metadata: Map<String, Value>,
+        max_bytes: Option<usize>,
     ) -> Result<bool, PutError> {
         self.read(
             "patch metadata",
-            self.stores.patch_metadata(thread, metadata),
+            self.stores.patch_metadata(thread, metadata, max_bytes),
         )
         .await
     }

@@ -91,6 +91,7 @@ pub(crate) async fn patch(
         graph: graph.clone(),
         config,
         context,
+        max_metadata_bytes: Some(state.info.field_limits().max_metadata_bytes),
     };
     if let Some(graph) = graph {
         require_graph(&state, &graph).await?;

@@ -12,6 +12,7 @@ pub(crate) use search::{count, search};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use deerflow_domain::crons::{Schedule, ScheduleError};
+use harness::json_size::size_beyond;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -28,8 +29,7 @@ const MAX_REQUEST_BYTES: usize = 256 << 10;
 
 /// Rejects a request that is too large to store.
 fn require_size(request: &Map<String, Value>) -> Result<(), ApiError> {
-    let length = serde_json::to_vec(request).map_or(usize::MAX, |json| json.len());
-    if length > MAX_REQUEST_BYTES {
+    if let Some(length) = size_beyond(request, MAX_REQUEST_BYTES) {
         return Err(ApiError::Unprocessable(format!(
             "a cron's request may have at most {MAX_REQUEST_BYTES} bytes, this one has {length}"
         )));

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use deerflow_domain::crons::Cron;
+use harness::json_size::merge_within;
 use harness::runtime::actor_context::effective_user_id;
 use serde_json::{Map, Value};
 
@@ -79,7 +80,9 @@ async fn changed(
     cron.on_run_completed = after
         .filter(|_| cron.thread_id.is_none())
         .or(cron.on_run_completed);
-    cron.metadata.extend(client_metadata(body.metadata));
+    let limit = state.info.field_limits().max_metadata_bytes;
+    let entries = client_metadata(body.metadata);
+    cron.metadata = merge_within("metadata", cron.metadata, entries, Some(limit))?;
     let has_config = body.config.is_some();
     check_config(
         body.config.unwrap_or_default(),
@@ -97,7 +100,6 @@ async fn changed(
         );
     }
     require_size(&cron.payload)?;
-    require_size(&cron.metadata)?;
     let target = cron
         .thread_id
         .clone()

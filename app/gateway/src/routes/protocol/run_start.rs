@@ -12,6 +12,7 @@ use super::answer::CommandError;
 use super::own_thread;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
+use crate::extract::check_fields;
 use crate::requests::RunTarget;
 use crate::routes::runs::spec_for;
 use crate::state::GatewayState;
@@ -63,6 +64,7 @@ pub(super) async fn create(
     thread: &ThreadId,
     body: Map<String, Value>,
 ) -> Result<Value, CommandError> {
+    check_fields(&body, &state.info.field_limits())?;
     let target = RunTarget::Thread(thread.clone());
     let request = spec_for(state, Dialect::Platform, &target, body).await?;
     let run = state.runs.create_background(request).await;

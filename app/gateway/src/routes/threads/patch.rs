@@ -35,6 +35,7 @@ pub(crate) async fn patch(
         metadata,
         ttl,
         touch,
+        max_metadata_bytes: Some(state.info.field_limits().max_metadata_bytes),
         ..ThreadPatch::default()
     };
     let patched = state

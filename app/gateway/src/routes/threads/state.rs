@@ -111,10 +111,11 @@ pub(crate) async fn patch_state(
     let thread = ids.thread()?;
     let metadata = client_metadata(body.valid()?.metadata, dialect);
     require_thread(&state, &thread).await?;
+    let limit = state.info.field_limits().max_metadata_bytes;
     if state
         .thread_services
         .checkpoints
-        .patch_metadata(&thread, metadata)
+        .patch_metadata(&thread, metadata, Some(limit))
         .await
         .map_err(refused)?
     {

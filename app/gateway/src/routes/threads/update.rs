@@ -26,6 +26,7 @@ pub(super) fn refused(error: PutError) -> ApiError {
     match error {
         PutError::Busy { .. } => busy(),
         PutError::NoThread(thread) => ApiError::ThreadNotFound(thread.to_string()),
+        PutError::TooLarge(refused) => refused.into(),
         PutError::Checkpoint(error) => error.into(),
         other => ApiError::Internal(other.to_string()),
     }

@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 use harness::ids::{IdSource, SystemIds};
 use serde_json::{Value, json};
 
+pub(crate) use self::sockets::{connect, served};
 use crate::support::{Gateway, HttpResponse};
 
 /// Returns the id of a thread that does not exist.
@@ -22,7 +23,12 @@ fn fresh() -> String {
 }
 
 /// Sends a command.
-async fn command(gateway: &Gateway, thread: &str, method: &str, params: Value) -> HttpResponse {
+pub(crate) async fn command(
+    gateway: &Gateway,
+    thread: &str,
+    method: &str,
+    params: Value,
+) -> HttpResponse {
     let body = json!({ "id": 3, "method": method, "params": params });
     let path = format!("/threads/{thread}/commands");
     gateway.post(&path, body).await

@@ -15,7 +15,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use super::{asking, count_ends, fresh, root, start};
 use crate::support::Gateway;
 
-pub(super) async fn served(gateway: &Gateway) -> SocketAddr {
+pub(crate) async fn served(gateway: &Gateway) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let (router, shutdown) = (gateway.router.clone(), gateway.shutdown.clone());
@@ -25,7 +25,7 @@ pub(super) async fn served(gateway: &Gateway) -> SocketAddr {
 }
 
 /// Opens a socket of a thread.
-pub(super) async fn connect(
+pub(crate) async fn connect(
     address: SocketAddr,
     thread: &str,
     headers: &[(&'static str, &str)],
@@ -48,8 +48,8 @@ pub(super) async fn connect(
     })
 }
 
-pub(super) struct Socket {
-    pub(super) stream: WebSocketStream<TcpStream>,
+pub(crate) struct Socket {
+    pub(crate) stream: WebSocketStream<TcpStream>,
     /// Events so far.
     pub(super) events: Vec<Value>,
     sent: u64,
@@ -57,7 +57,7 @@ pub(super) struct Socket {
 
 impl Socket {
     /// Receives the next frame: an event, which is collected, or an answer.
-    pub(super) async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         let frame = tokio::time::timeout(Duration::from_secs(20), self.stream.next()).await;
         let frame = frame
             .expect("a frame in time")

@@ -61,7 +61,8 @@ pub(super) async fn patch(
         .order_by_desc(assistant_version::Column::Version)
         .one(tx)
         .await?;
-    let content = work.what.applied_to(record(row.clone())?.content);
+    let content = record(row.clone())?.content;
+    let content = work.what.applied_to(content).map_err(TxError::Refused)?;
     write_content(&mut row, &content);
     row.version = newest.map_or(row.version, |newest| newest.version) + 1;
     row.updated_at = micros(work.at);

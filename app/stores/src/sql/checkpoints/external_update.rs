@@ -2,6 +2,7 @@
 //! since the caller read it.
 
 use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_core::json_size::merge_within;
 use deerflow_runtime::checkpoint::{CheckpointError, ExternalWrite, PutError};
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
@@ -55,15 +56,17 @@ pub(super) async fn patch_metadata(
     tx: &DatabaseTransaction,
     thread: &ThreadId,
     entries: &Map<String, Value>,
+    max_bytes: Option<usize>,
 ) -> Result<bool, TxError<PutError>> {
     lock_idle_thread(tx, thread).await?;
     let Some(row) = newest_row(tx, thread).await? else {
         return Ok(false);
     };
-    let mut metadata = meta(&row)
+    let before = meta(&row)
         .map_err(|error| TxError::Refused(error.into()))?
         .metadata;
-    metadata.extend(entries.clone());
+    let metadata = merge_within("metadata", before, entries.clone(), max_bytes)
+        .map_err(|refused| TxError::Refused(refused.into()))?;
     checkpoint::Entity::update_many()
         .col_expr(
             checkpoint::Column::MetadataJson,

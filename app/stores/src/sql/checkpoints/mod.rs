@@ -67,12 +67,15 @@ impl Checkpointer for SqlCheckpointer {
         &self,
         thread: &ThreadId,
         metadata: Map<String, Value>,
+        max_bytes: Option<usize>,
     ) -> Result<bool, PutError> {
-        let work = (thread.clone(), metadata);
+        let work = (thread.clone(), metadata, max_bytes);
         self.db
             .writes()
-            .run(work, |tx, (thread, metadata)| {
-                Box::pin(external_update::patch_metadata(tx, thread, metadata))
+            .run(work, |tx, (thread, metadata, max_bytes)| {
+                Box::pin(external_update::patch_metadata(
+                    tx, thread, metadata, *max_bytes,
+                ))
             })
             .await
     }

@@ -122,8 +122,10 @@ pub(super) async fn patch(
     };
     let before: Map<String, serde_json::Value> = from_json(&row.metadata_json)
         .map_err(|reason| DbErr::Type(format!("thread {} is damaged: {reason}", row.thread_id)))?;
-    let mut metadata = before.clone();
-    metadata.extend(work.patch.metadata.clone());
+    let metadata = work
+        .patch
+        .merged(before.clone())
+        .map_err(TxError::Refused)?;
     facts::write(tx, &row, &before, &metadata).await?;
     row.pinned = is_pinned(&metadata);
     row.metadata_json = json_text(&metadata);

@@ -20,6 +20,7 @@ mod flows;
 mod folder_lock;
 mod guards;
 mod input_polish;
+mod limits;
 mod llm_call;
 mod logging;
 mod loop_detection;
@@ -76,6 +77,7 @@ pub use guards::{
     TokenBudgetConfig,
 };
 pub use input_polish::InputPolishConfig;
+pub use limits::LimitsConfig;
 pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
 pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
 pub use loop_detection::{LoopDetectionConfig, ToolFrequency};
@@ -174,6 +176,8 @@ pub struct AppConfig {
     pub guardrails: GuardrailsConfig,
     /// Limits of runs.
     pub runs: RunsConfig,
+    /// Maximum sizes of the fields that clients store.
+    pub limits: LimitsConfig,
     /// Leases on runs.
     pub run_ownership: RunOwnershipConfig,
     /// Journal of runs.
@@ -237,6 +241,7 @@ impl Default for AppConfig {
             flows: FlowsConfig::default(),
             guardrails: GuardrailsConfig::default(),
             runs: RunsConfig::default(),
+            limits: LimitsConfig::default(),
             retention: RetentionConfig::default(),
             run_ownership: RunOwnershipConfig::default(),
             run_events: RunEventsConfig::default(),
@@ -301,6 +306,7 @@ impl AppConfig {
         check.under("guardrails", |check| self.guardrails.check(check));
         check.under("authorization", |check| self.authorization.check(check));
         check.under("runs", |check| self.runs.check(check));
+        check.under("limits", |check| self.limits.check(check));
         check.under("retention", |check| {
             self.retention.check(self.run_events.backend, check)
         });

@@ -90,11 +90,13 @@ pub trait Checkpointer: Send + Sync + std::fmt::Debug {
     async fn put_outside_run(&self, change: ExternalWrite) -> Result<(), PutError>;
 
     /// Merges entries into the metadata of the thread's newest checkpoint, one level deep, unless
-    /// the thread has an unfinished run. Returns `false` if there is no checkpoint.
+    /// the thread has an unfinished run. With `max_bytes`, a result that is larger as JSON is refused
+    /// ([`PutError::TooLarge`]). Returns `false` if there is no checkpoint.
     async fn patch_metadata(
         &self,
         thread: &ThreadId,
         metadata: Map<String, Value>,
+        max_bytes: Option<usize>,
     ) -> Result<bool, PutError>;
 
     /// Returns the newest checkpoint, or the requested one. `None` if there is none.

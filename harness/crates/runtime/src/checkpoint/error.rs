@@ -2,6 +2,7 @@
 
 use crate::definition::StoreError;
 use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_core::json_size::TooLarge;
 
 /// Reason why a checkpoint could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,9 @@ pub enum PutError {
     /// The thread does not exist.
     #[error("there is no thread {0}")]
     NoThread(ThreadId),
+    /// The metadata would be larger than its limit.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
     /// The checkpoint could not be written.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),

@@ -1,6 +1,7 @@
 //! Error of a store.
 
 use deerflow_core::actor_context::NoActor;
+use deerflow_core::json_size::TooLarge;
 
 /// Failure of the store itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +16,9 @@ pub enum StoreError {
     /// The store is full or read-only.
     #[error("the store cannot be written: {0}")]
     NotWritable(String),
+    /// A stored value would be larger than its limit; nothing was changed.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
     /// An owner is required, but no actor is bound.
     #[error(transparent)]
     NoActor(#[from] NoActor),

@@ -13,6 +13,7 @@ use crate::checkpoint::{
 };
 use crate::definition::StoreError;
 use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
+use deerflow_core::json_size::merge_within;
 use deerflow_core::state::{Histories, ThreadState};
 
 #[async_trait]
@@ -59,6 +60,7 @@ impl Checkpointer for InMemoryStores {
         &self,
         thread: &ThreadId,
         metadata: Map<String, Value>,
+        max_bytes: Option<usize>,
     ) -> Result<bool, PutError> {
         let mut tables = self.0.lock();
         if let Some(active) = tables.active(thread) {
@@ -77,7 +79,8 @@ impl Checkpointer for InMemoryStores {
         let Some(newest) = newest else {
             return Ok(false);
         };
-        newest.meta.metadata.extend(metadata);
+        let before = newest.meta.metadata.clone();
+        newest.meta.metadata = merge_within("metadata", before, metadata, max_bytes)?;
         Ok(true)
     }
 

@@ -47,8 +47,9 @@ impl Checkpointer for CountingCheckpointer {
         &self,
         thread: &ThreadId,
         metadata: Map<String, Value>,
+        max_bytes: Option<usize>,
     ) -> Result<bool, PutError> {
-        self.inner.patch_metadata(thread, metadata).await
+        self.inner.patch_metadata(thread, metadata, max_bytes).await
     }
 
     async fn get(

@@ -1,6 +1,6 @@
 //! Contract of thread updates from outside a run.
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{ThreadScript, all, ids, text_update};
 use crate::checkpoint::{ExternalWrite, PutError};
@@ -158,10 +158,10 @@ pub async fn concurrent_external_updates_write_exactly_one(open: impl AsyncFn() 
 /// Metadata is merged one level deep; the rest of the checkpoint is unchanged.
 pub async fn metadata_patch_merges_into_newest_checkpoint(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let patch = async |entries: serde_json::Value| {
+    let patch = async |entries: Value| {
         stores
             .checkpoints
-            .patch_metadata(&thread("t1"), object(entries))
+            .patch_metadata(&thread("t1"), object(entries), None)
             .await
     };
     assert!(matches!(
@@ -207,4 +207,42 @@ pub async fn metadata_patch_merges_into_newest_checkpoint(open: impl AsyncFn() -
     assert!(
         matches!(patch(json!({ "c": 2 })).await, Err(PutError::Busy { run_id, .. }) if run_id == record.run_id)
     );
+}
+
+/// A result that is larger than the limit is refused, also of concurrent patches, and changes
+/// nothing.
+pub async fn metadata_patch_beyond_limit_changes_nothing(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    idle_thread(&stores).await;
+    let mut script = ThreadScript::new(&stores, "t1");
+    script.step(None, text_update("m1")).await;
+    let newest = async || {
+        let listed = stores.checkpoints.list(&thread("t1"), &all()).await;
+        listed.expect("read")[0].meta.metadata.clone()
+    };
+    let size = |metadata: &Map<String, Value>| json!(metadata).to_string().len();
+    let before = newest().await;
+    let entry = |n: usize| object(json!({ format!("k{n}"): "0123456789" }));
+    let limit = size(&before) + 4 * size(&entry(0));
+    let results = at_once((0..8).map(|n| {
+        let checkpoints = stores.checkpoints.clone();
+        async move {
+            checkpoints
+                .patch_metadata(&thread("t1"), entry(n), Some(limit))
+                .await
+        }
+    }))
+    .await;
+    let refused = |result: &Result<bool, PutError>| matches!(result, Err(PutError::TooLarge(refused)) if refused.limit == limit && refused.size > limit);
+    let accepted = results.iter().filter(|result| result.is_ok()).count();
+    assert!((3..=4).contains(&accepted), "{results:?}");
+    assert!(
+        results
+            .iter()
+            .all(|result| result.is_ok() || refused(result)),
+        "{results:?}"
+    );
+    let after = newest().await;
+    assert_eq!(after.len(), before.len() + accepted);
+    assert!(size(&after) <= limit);
 }

@@ -19,7 +19,8 @@ use deerflow_core::state::{Channels, Reducer, StateUpdate, ThreadState};
 pub use external_updates::{
     concurrent_external_updates_write_exactly_one,
     external_update_is_rejected_after_thread_changed,
-    external_update_is_rejected_while_run_is_active, metadata_patch_merges_into_newest_checkpoint,
+    external_update_is_rejected_while_run_is_active, metadata_patch_beyond_limit_changes_nothing,
+    metadata_patch_merges_into_newest_checkpoint,
 };
 pub use histories::histories_are_read_back_as_of_their_checkpoint;
 pub use lifecycle::{
@@ -55,6 +56,7 @@ macro_rules! checkpointer_suite {
             external_update_is_rejected_after_thread_changed
             concurrent_external_updates_write_exactly_one
             metadata_patch_merges_into_newest_checkpoint
+            metadata_patch_beyond_limit_changes_nothing
         }
     };
 }

@@ -1,0 +1,101 @@
+//! Size of a value as compact JSON, counted without building its text.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Value that is larger than its limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is limited to {limit} bytes as JSON, this one has {size}")]
+pub struct TooLarge {
+    /// Name of the field, or its path in the request.
+    pub field: String,
+    /// Maximum size in bytes.
+    pub limit: usize,
+    /// Size of the value in bytes.
+    pub size: usize,
+}
+
+/// Rejects a value with more than `limit` bytes of compact JSON.
+///
+/// # Errors
+/// [`TooLarge`] with the name `field` and the size of the value.
+pub fn check_size<T: Serialize + ?Sized>(
+    field: &str,
+    value: &T,
+    limit: usize,
+) -> Result<(), TooLarge> {
+    match size_beyond(value, limit) {
+        None => Ok(()),
+        Some(size) => Err(TooLarge {
+            field: field.to_owned(),
+            limit,
+            size,
+        }),
+    }
+}
+
+/// Returns the size of a value in bytes of compact JSON if it exceeds `limit`. A value is visited
+/// up to the limit; only one that exceeds it is counted to its end. Allocates no memory.
+pub fn size_beyond<T: Serialize + ?Sized>(value: &T, limit: usize) -> Option<usize> {
+    if counted(value, limit) <= limit {
+        return None;
+    }
+    Some(counted(value, usize::MAX))
+}
+
+/// Merges `entries` into the object `before`, one level deep. With a limit, the result has at most
+/// that many bytes of compact JSON; an object that is larger already may only become smaller.
+///
+/// # Errors
+/// [`TooLarge`] with the name `field` and the size of the result.
+pub fn merge_within(
+    field: &str,
+    mut before: Map<String, Value>,
+    entries: Map<String, Value>,
+    limit: Option<usize>,
+) -> Result<Map<String, Value>, TooLarge> {
+    let Some(limit) = limit.filter(|_| !entries.is_empty()) else {
+        before.extend(entries);
+        return Ok(before);
+    };
+    let size_before = size_beyond(&before, limit);
+    before.extend(entries);
+    match (check_size(field, &before, limit), size_before) {
+        (Err(refused), Some(former)) if refused.size <= former => Ok(before),
+        (checked, _) => checked.map(|()| before),
+    }
+}
+
+/// Counts the bytes of a value until they exceed `limit`.
+fn counted<T: Serialize + ?Sized>(value: &T, limit: usize) -> usize {
+    let mut counter = Counter { count: 0, limit };
+    // The counter fails beyond its limit, and the count states that.
+    let _stopped = serde_json::to_writer(&mut counter, value);
+    counter.count
+}
+
+/// Writer that counts bytes, and fails beyond its limit.
+struct Counter {
+    count: usize,
+    limit: usize,
+}
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.count = self.count.saturating_add(bytes.len());
+        if self.count > self.limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "json_size_tests.rs"]
+mod tests;
