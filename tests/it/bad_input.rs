@@ -172,13 +172,11 @@ async fn arbitrary_run_id_returns_not_found() {
 async fn body_of_ten_megabytes_is_accepted_and_larger_rejected() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
-    let large = "0123456789".repeat(1024 * 1024) + " then say x";
-    let run = rig
-        .background(
-            &thread,
-            &body_with(&large, json!({"stream_mode": "updates"})),
-        )
-        .await;
+    let human = |text: &str| json!({ "role": "user", "content": text });
+    let large = "0123456789".repeat(350 * 1024);
+    let messages = [human(&large), human(&large), human(&large), human("say x")];
+    let input = json!({ "stream_mode": "updates", "input": { "messages": messages } });
+    let run = rig.background(&thread, &body_with("", input)).await;
     assert_eq!(rig.wait_for_end(&thread, &run).await, "success");
     let frames = rig
         .join(&thread, &run, Some("-1"))

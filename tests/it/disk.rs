@@ -155,7 +155,7 @@ async fn full_disk_accepts_deletes_and_run_ends_and_recovers() {
     let create = async || {
         rig.post(
             "/api/threads",
-            &json!({"metadata": {"text": "x".repeat(100_000)}}),
+            &json!({"metadata": {"text": "x".repeat(60_000)}}),
         )
         .await
     };
