@@ -7,6 +7,7 @@ pub mod config;
 pub mod embedder;
 pub mod fail_points;
 pub mod fair_limiter;
+pub mod fair_permits;
 pub mod host_file;
 pub mod ids;
 pub mod json_size;

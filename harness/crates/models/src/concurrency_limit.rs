@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
+
+use deerflow_core::actor_context::effective_user_id;
+use deerflow_core::fair_permits::FairPermits;
 
 use super::{
     ChatModel, ModelEntry, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream,
@@ -16,13 +18,13 @@ use super::{
 /// Maximum time that a call waits for its permit.
 const MAX_PERMIT_WAIT: Duration = Duration::from_secs(300);
 
-/// Model with a limited number of permits. Permits are granted in the order of the requests.
-/// Dropping the future of a waiting call removes it from the queue.
+/// Model with a limited number of permits. Users who wait receive them in turns, and the calls of one
+/// user in their order. Dropping the future of a waiting call removes it from the queue.
 #[derive(Debug)]
 pub(super) struct ConcurrencyLimited {
     model: Arc<dyn ChatModel>,
     max_attempts: Option<u32>,
-    permits: Option<Arc<Semaphore>>,
+    permits: Option<FairPermits>,
 }
 
 impl ConcurrencyLimited {
@@ -31,7 +33,7 @@ impl ConcurrencyLimited {
         let permits = entry
             .max_concurrent_calls
             .filter(|max_calls| *max_calls > 0)
-            .map(|max_calls| Arc::new(Semaphore::new(max_calls.min(Semaphore::MAX_PERMITS))));
+            .map(FairPermits::new);
         let max_attempts = entry.max_retries.map(|retries| retries.saturating_add(1));
         if permits.is_none() && max_attempts.is_none() {
             return model;
@@ -74,17 +76,15 @@ impl ChatModel for ConcurrencyLimited {
     }
 
     fn is_full(&self) -> bool {
-        self.permits
-            .as_ref()
-            .is_some_and(|permits| permits.available_permits() == 0)
+        self.permits.as_ref().is_some_and(FairPermits::is_exhausted)
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let Some(permits) = &self.permits else {
             return self.model.stream(request).await;
         };
-        let Ok(Ok(permit)) = timeout(MAX_PERMIT_WAIT, Arc::clone(permits).acquire_owned()).await
-        else {
+        let user = effective_user_id();
+        let Ok(permit) = timeout(MAX_PERMIT_WAIT, permits.acquire(&user)).await else {
             return Err(self.no_permit_error());
         };
         let answer = self.model.stream(request).await?;

@@ -4,6 +4,7 @@ use futures_util::FutureExt;
 use serde_json::Map;
 
 use super::*;
+use deerflow_core::actor_context::{ActorContext, scope};
 use deerflow_core::messages::MessageChunk;
 
 /// Sends one word and then either ends or waits forever.
@@ -74,6 +75,29 @@ async fn call_waits_until_another_ends_or_is_dropped() {
             .now_or_never()
             .is_some_and(|answer| answer.is_ok()),
         "a dropped call is not in the queue"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_user_do_not_delay_those_of_another() {
+    let model = model(1, false);
+    let call = |user| scope(ActorContext::user(user), model.stream(request()));
+    let first = call("ann").await.unwrap();
+    let mut flood: Vec<_> = (0..40).map(|_| Box::pin(call("ann"))).collect();
+    for waiting in &mut flood {
+        assert!(waiting.now_or_never().is_none());
+    }
+    let mut other = Box::pin(call("bob"));
+    assert!((&mut other).now_or_never().is_none());
+    drop(first);
+    let second = (&mut flood[0]).now_or_never();
+    assert!(
+        second.is_some_and(|answer| answer.is_ok()),
+        "ann waited first"
+    );
+    assert!(
+        (&mut other).now_or_never().is_some(),
+        "then it is bob's turn"
     );
 }
 
