@@ -86,8 +86,8 @@ async fn concurrent_patches_of_a_thread_do_not_exceed_the_limit() {
     assert_eq!(answers.iter().filter(|code| **code == 413).count(), 7);
     let stored = gateway.get(path).await.json();
     let metadata = stored["metadata"].as_object().expect("metadata");
-    let kept = metadata.keys().filter(|key| key.starts_with('k')).count();
-    assert_eq!(kept, 3);
+    let present = metadata.keys().filter(|key| key.starts_with('k')).count();
+    assert_eq!(present, 3);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Bursts: a viewer whose events follow each other closely waits a moment and takes them together.
+//! Bursts: a viewer whose events follow each other closely pauses for 2 ms and takes them together.
 
 use std::future::Future;
 use std::pin::Pin;
