@@ -84,17 +84,27 @@ impl Default for Budget {
 /// Part of the budget that an answer uses until its data is sent.
 #[derive(Debug)]
 struct Reservation {
-    bytes: usize,
-    _total: OwnedSemaphorePermit,
-    _user: OwnedSemaphorePermit,
+    total: OwnedSemaphorePermit,
     /// Owns the user's budget while an answer uses it.
-    _share: Arc<Semaphore>,
+    _user: OwnedSemaphorePermit,
+}
+
+impl Reservation {
+    fn new(total: OwnedSemaphorePermit, user: OwnedSemaphorePermit) -> Self {
+        let reservation = Self { total, _user: user };
+        gauge!("deerflow_answer_bytes").increment(reservation.bytes());
+        reservation
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a gauge needs no exact value")]
+    fn bytes(&self) -> f64 {
+        (self.total.num_permits() * UNIT) as f64
+    }
 }
 
 impl Drop for Reservation {
-    #[expect(clippy::cast_precision_loss, reason = "a gauge needs no exact value")]
     fn drop(&mut self) {
-        gauge!("deerflow_answer_bytes").decrement(self.bytes as f64);
+        gauge!("deerflow_answer_bytes").decrement(self.bytes());
     }
 }
 
@@ -134,23 +144,14 @@ impl Budget {
     }
 
     /// Reserves the bytes of a finished answer. Returns `None` if they are not available soon.
-    #[expect(clippy::cast_precision_loss, reason = "a gauge needs no exact value")]
     async fn reserve(&self, share: Arc<Semaphore>, bytes: u64) -> Option<Reservation> {
         let wanted = units(bytes).min(units(self.sizes.user as u64));
         let permits = async {
-            let of_user = share.clone().acquire_many_owned(wanted).await.ok()?;
+            let of_user = share.acquire_many_owned(wanted).await.ok()?;
             let of_total = self.total.clone().acquire_many_owned(wanted).await.ok()?;
-            Some((of_user, of_total))
+            Some(Reservation::new(of_total, of_user))
         };
-        let (user, total) = timeout(BUDGET_TIMEOUT, permits).await.ok().flatten()?;
-        let bytes = wanted as usize * UNIT;
-        gauge!("deerflow_answer_bytes").increment(bytes as f64);
-        Some(Reservation {
-            bytes,
-            _total: total,
-            _user: user,
-            _share: share,
-        })
+        timeout(BUDGET_TIMEOUT, permits).await.ok().flatten()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which answers are counted, and who waits for whom.
+//! Tests of the budget of answers: limits per user and of all, turns, and release.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
