@@ -1,4 +1,4 @@
-//! What a viewer gets of a burst, and what is not delayed.
+//! Tests of bursts: order and grouping of events, and those that are not delayed.
 
 use futures_util::FutureExt;
 use futures_util::stream::BoxStream;
