@@ -13,6 +13,7 @@ pub mod in_memory;
 pub mod items;
 pub mod maintenance;
 pub mod operations;
+pub mod quota_usage;
 pub mod readiness;
 pub mod scheduled_tasks;
 pub mod thread_log;

@@ -1,5 +1,6 @@
 //! State shared by all handlers.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
@@ -19,14 +20,17 @@ use deerflow_domain::threads::ThreadStore;
 use deerflow_domain::usage::UsageStore;
 use harness::agents::custom::CustomAgents;
 use harness::clock::Clock;
-use harness::ids::IdSource;
+use harness::ids::{IdSource, RunId};
 use harness::mcp::settings::McpPort;
 use harness::models::UsageRecorder;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::runs::store::{RequestStore, RunEventStore, WebhookOutbox};
-use harness::runtime::runs::{NodeLifecycle, RunQueries, RunsFacade};
+use harness::runtime::runs::{
+    NodeLifecycle, QueueReason, RunError, RunQueries, RunRecord, RunsFacade,
+};
 use harness::runtime::tasks::Tasks;
+use harness::sandbox::FileQuota;
 use harness::skills::Skills;
 use harness::user_memory::UserMemories;
 use tokio::time::Instant;
@@ -112,6 +116,8 @@ pub struct ThreadServices {
     pub feedback: Arc<dyn FeedbackStore>,
     /// Files of threads.
     pub files: Arc<dyn ThreadFilesPort>,
+    /// Quota of the files of each user.
+    pub file_quota: FileQuota,
 }
 
 /// Agents and their capabilities.
@@ -247,6 +253,14 @@ impl GatewayState {
     /// Queries over unfinished runs.
     pub(crate) fn run_queries(&self) -> RunQueries {
         RunQueries::new(self.runs.runtime())
+    }
+
+    /// Returns why the queued ones of these runs of one user are queued.
+    pub(crate) async fn queue_reasons(
+        &self,
+        runs: &[RunRecord],
+    ) -> Result<HashMap<RunId, QueueReason>, RunError> {
+        self.run_queries().queue_reasons(runs).await
     }
 
     /// Lease and limits of this process.

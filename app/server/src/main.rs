@@ -187,6 +187,8 @@ async fn users(command: UsersCommand, environment: Environment) -> anyhow::Resul
         service: &opened.service,
         stores: &opened.stores,
         deletion: deletion.as_ref(),
+        usage: &opened.usage(),
+        quotas: config.quotas.effective(!settings.is_loopback()),
         home: &settings.home,
         now: opened.clock.now(),
     };
@@ -206,6 +208,8 @@ async fn audit(args: AuditArgs, environment: Environment) -> anyhow::Result<Exit
         service: &opened.service,
         stores: &opened.stores,
         deletion: None,
+        usage: &opened.usage(),
+        quotas: config.quotas.effective(!settings.is_loopback()),
         home: &settings.home,
         now: opened.clock.now(),
     };

@@ -112,6 +112,10 @@ fn install() -> Option<PrometheusHandle> {
     );
     describe_gauge!("deerflow_runs", "Unfinished runs of all processes by state");
     describe_gauge!(
+        "deerflow_runs_queued",
+        "Queued runs of all processes by the reason why they wait"
+    );
+    describe_gauge!(
         "deerflow_queue_depth",
         "Runs of all processes that are queued and ready to start"
     );

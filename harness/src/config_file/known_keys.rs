@@ -80,7 +80,7 @@ static SECTIONS: &[KeySection] = &[
          memory agents_api acp_agents subagents flows guardrails authorization input_polish suggestions \
          circuit_breaker llm_call channel_connections loop_detection tool_progress read_before_write \
          safety_finish_reason auth database run_events agent_storage scheduler mcp_tasks checkpointer \
-         store stream_bridge run_ownership dedupe_storage config_version uploads channels runs limits webhooks retention testing",
+         store stream_bridge run_ownership dedupe_storage config_version uploads channels runs limits quotas webhooks retention testing",
     ),
     closed("logging", "enhance"),
     closed("logging.enhance", "enabled format"),
@@ -361,6 +361,10 @@ static SECTIONS: &[KeySection] = &[
     closed(
         "limits",
         "max_metadata_bytes max_config_bytes max_message_bytes max_item_bytes",
+    ),
+    closed(
+        "quotas",
+        "active_runs queued_runs threads assistants items stored_mb files_mb",
     ),
     closed("testing", "conformance_agent"),
 ];

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Sections in which every key has a type.
-const TYPED_SECTIONS: [&str; 36] = [
+const TYPED_SECTIONS: [&str; 37] = [
     "logging",
     "logging.enhance",
     "token_usage",
@@ -37,6 +37,7 @@ const TYPED_SECTIONS: [&str; 36] = [
     "auth.oidc",
     "runs",
     "limits",
+    "quotas",
     "testing",
     "tools[]",
     "tool_groups[]",

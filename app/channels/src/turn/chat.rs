@@ -2,6 +2,7 @@
 
 use deerflow_domain::channels::Conversation;
 use harness::messages::Message;
+use harness::quota::Quota;
 use harness::runtime::actor_context::scope;
 use harness::runtime::fail_points;
 use harness::runtime::runs::store::AdmitError;
@@ -181,6 +182,11 @@ pub(super) async fn run(
                 conversation.question = None;
                 conversation::update(turn, &conversation).await?;
                 conversation::create_thread(turn, &conversation).await?;
+            }
+            Err(RunError::Admit(AdmitError::QuotaExceeded(exceeded)))
+                if exceeded.quota != Quota::QueuedRuns =>
+            {
+                return Ok(turn.refuse("quota exceeded", &exceeded.to_string()));
             }
             Err(RunError::Assistant(error)) => {
                 return Ok(turn.refuse("unknown assistant", &error.to_string()));

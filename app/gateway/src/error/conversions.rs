@@ -28,6 +28,7 @@ impl From<StoreError> for ApiError {
             StoreError::Unavailable(_) => Self::Unavailable(error.to_string()),
             StoreError::NotWritable(_) => Self::NotWritable(error.to_string()),
             StoreError::TooLarge(refused) => Self::FieldTooLarge(refused),
+            StoreError::QuotaExceeded(exceeded) => Self::QuotaExceeded(exceeded),
             _ => Self::Internal(error.to_string()),
         }
     }
@@ -128,6 +129,7 @@ impl From<RunError> for ApiError {
             RunError::Admit(AdmitError::RunExists(run)) => {
                 Self::Conflict(format!("Run {run} already exists"))
             }
+            RunError::Admit(AdmitError::QuotaExceeded(exceeded)) => Self::QuotaExceeded(exceeded),
             RunError::Admit(AdmitError::Store(error)) | RunError::Store(error) => error.into(),
             RunError::Assistant(error) => error.into(),
             RunError::NotFound(run) => Self::RunNotFound(run.to_string()),

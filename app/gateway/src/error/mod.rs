@@ -13,6 +13,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use harness::ids::RunId;
 use harness::json_size::TooLarge;
+use harness::quota::QuotaExceeded;
 use harness::runtime::agent::InputError;
 use harness::runtime::runs::store::KeyState;
 use serde_json::{Value, json};
@@ -86,6 +87,9 @@ pub enum ApiError {
     /// A field of the body, or a value after a merge, is larger than allowed.
     #[error(transparent)]
     FieldTooLarge(#[from] TooLarge),
+    /// A quota of the user is exceeded.
+    #[error("{}: {} used, {} allowed. Delete data or wait for runs to finish.", .0.quota, .0.used, .0.limit)]
+    QuotaExceeded(#[from] QuotaExceeded),
     /// A file is larger than allowed.
     #[error("{0}")]
     FileTooLarge(String),
@@ -231,7 +235,12 @@ impl ApiError {
             | Self::NotCancellable { .. }
             | Self::Conflict(_)
             | Self::KnownRequest(_) => StatusCode::CONFLICT,
-            Self::QueueFull(_) | Self::TooManyCodes => StatusCode::TOO_MANY_REQUESTS,
+            Self::QuotaExceeded(exceeded) if exceeded.quota.is_bytes() => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
+            Self::QueueFull(_) | Self::TooManyCodes | Self::QuotaExceeded(_) => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
             Self::NotSupported(_) => StatusCode::NOT_IMPLEMENTED,
             Self::TriggerFailed(_) | Self::ProviderFailed(_) => StatusCode::BAD_GATEWAY,
             Self::Unavailable(_) | Self::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
@@ -280,11 +289,13 @@ impl ApiError {
         if status.is_server_error() && !matches!(self, Self::NotSupported(_)) {
             tracing::error!(status = status.as_u16(), error = %self, "request failed");
         }
-        let mut response = (
-            status,
-            axum::Json(json!({ "detail": self.detail(dialect) })),
-        )
-            .into_response();
+        let mut body = json!({ "detail": self.detail(dialect) });
+        if let Self::QuotaExceeded(exceeded) = self {
+            body["quota"] = exceeded.quota.as_str().into();
+            body["used"] = exceeded.used.into();
+            body["limit"] = exceeded.limit.into();
+        }
+        let mut response = (status, axum::Json(body)).into_response();
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);
         }

@@ -1,11 +1,13 @@
 //! Metrics of the gateway, under the names that dashboards read.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use chrono::{DateTime, Utc};
+use harness::ids::RunId;
 use harness::runtime::runs::store::UnfinishedRun;
-use harness::runtime::runs::{NodeLifecycle, RunQueries, RunStatus};
+use harness::runtime::runs::{NodeLifecycle, QueueReason, RunQueries, RunStatus};
 use metrics::{counter, gauge, histogram};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -65,7 +67,10 @@ impl RunGauges {
             return;
         }
         match tokio::time::timeout(REFRESH_TIMEOUT, runs.unfinished_of_all_users()).await {
-            Ok(Ok(unfinished)) => set_run_gauges(&unfinished, now),
+            Ok(Ok(unfinished)) => {
+                set_run_gauges(&unfinished, now);
+                set_queue_gauges(&runs.reasons_among(&unfinished));
+            }
             Ok(Err(error)) => tracing::warn!(%error, "failed to count runs"),
             Err(_) => tracing::warn!("failed to count runs: the store timed out"),
         }
@@ -91,6 +96,13 @@ fn set_run_gauges(runs: &[UnfinishedRun], now: DateTime<Utc>) {
         .map(|run| (now - run.created_at).as_seconds_f64())
         .fold(0.0, f64::max);
     gauge!("deerflow_queue_wait_seconds").set(longest);
+}
+
+fn set_queue_gauges(reasons: &HashMap<RunId, QueueReason>) {
+    for reason in QueueReason::ALL {
+        let count = reasons.values().filter(|found| **found == reason).count();
+        gauge!("deerflow_runs_queued", "reason" => reason.as_str()).set(count as f64);
+    }
 }
 
 /// Counts as an open stream until it is dropped.

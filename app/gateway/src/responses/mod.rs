@@ -21,7 +21,7 @@ pub use event::event_json;
 pub use feedback::{feedback_json, feedback_short_json};
 pub use item::{hit_json, item_json};
 pub use json_list::JsonList;
-pub use run::{is_rolled_back, run_json, run_status};
+pub use run::{is_rolled_back, queued_run_json, run_json, run_status};
 pub use scheduled_task::{task_json, task_run_json};
 pub use schemas::{channel_schemas, context_schema, state_schema};
 pub use snapshot::{

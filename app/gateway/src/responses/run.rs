@@ -1,7 +1,10 @@
 //! JSON of runs.
 
+use std::collections::HashMap;
+
 use harness::clock::iso;
-use harness::runtime::runs::{CancelAction, RunRecord, RunStatus};
+use harness::ids::RunId;
+use harness::runtime::runs::{CancelAction, QueueReason, RunRecord, RunStatus};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -23,6 +26,19 @@ pub fn run_status(run: &RunRecord, dialect: Dialect) -> &'static str {
     } else {
         run.status.wire()
     }
+}
+
+/// Returns a run. A queued run states its reason in `queue_reason`.
+pub fn queued_run_json(
+    run: &RunRecord,
+    reasons: &HashMap<RunId, QueueReason>,
+    dialect: Dialect,
+) -> Value {
+    let mut json = run_json(run, dialect);
+    if let Some(reason) = reasons.get(&run.run_id) {
+        json["queue_reason"] = reason.as_str().into();
+    }
+    json
 }
 
 /// Returns a run.

@@ -155,7 +155,9 @@ mod tests {
         let run = |status, second| UnfinishedRun {
             run_id: RunId::parse("r").unwrap(),
             thread_id: ThreadId::parse("t").unwrap(),
-            told_to_stop: false,
+            user_id: None,
+            cancel_requested: false,
+            was_released: false,
             status,
             created_at: at(second),
         };

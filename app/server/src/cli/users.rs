@@ -90,6 +90,20 @@ pub enum UsersCommand {
         #[command(flatten)]
         file: FileArgs,
     },
+    /// Show what users store and run, with their quotas.
+    Usage {
+        /// E-mail address of an account, or id of a user; all users who own data by default.
+        user: Option<String>,
+        /// Maximum number of users.
+        #[arg(long, default_value_t = 100)]
+        limit: u64,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Configuration file.
+        #[command(flatten)]
+        file: FileArgs,
+    },
     /// Import the accounts of a DeerFlow installation with their ids and passwords. A repetition
     /// changes nothing.
     Import {
@@ -112,6 +126,7 @@ impl UsersCommand {
             | Self::Create { file, .. }
             | Self::ResetPassword { file, .. }
             | Self::Delete { file, .. }
+            | Self::Usage { file, .. }
             | Self::Import { file, .. } => file,
             Self::Promote(args) | Self::Demote(args) | Self::Disable(args) | Self::Enable(args) => {
                 &args.file

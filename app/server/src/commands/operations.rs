@@ -281,7 +281,7 @@ fn run_json(run: &RunSummary, why: Option<&str>) -> Value {
         "attempt": run.attempt,
         "losses": run.losses,
         "owner": run.owner,
-        "told_to_stop": run.cancel_requested,
+        "cancel_requested": run.cancel_requested,
         "created_at": iso(run.created_at),
         "updated_at": iso(run.updated_at),
         "stuck_because": why,

@@ -206,7 +206,7 @@ async fn run_cancel_is_requested() {
             .unwrap()
             .contains("requested cancellation")
     );
-    assert_eq!(installation.json(all()).await[0]["told_to_stop"], true);
+    assert_eq!(installation.json(all()).await[0]["cancel_requested"], true);
     for unknown in ["r9", "not a run id", ""] {
         assert!(
             installation.runs(cancel(unknown)).await.is_err(),

@@ -19,7 +19,7 @@ use super::{
     webhooks,
 };
 use crate::config::{ConfigHandle, Settings};
-use crate::services::limits;
+use crate::services::limits::{self, LimitRules, LimitedStores};
 
 /// Runtime, and the gateway state on top of it.
 #[derive(Debug)]
@@ -73,7 +73,9 @@ impl App {
         }
         let node = NodeLifecycle::new(runs.runtime());
         runs::join(&node, role).await?;
-        limits::apply_config_changes(config, node, &tasks);
+        let rules = LimitRules::new(settings);
+        let quotas = LimitedStores::new(&stores.database, &resources.file_quota);
+        limits::apply_config_changes(config, rules, node, quotas, &tasks);
         let channels = channels::open(context, stores)?;
         let gateway = gateway::open(context, stores, resources, &runs, flows, policy, &channels)?;
         let client = client::open(context, resources, gateway.clone());

@@ -56,6 +56,7 @@ pub(super) fn open(
             feedback: stores.feedback.clone(),
             checkpoints: stores.checkpoints.clone(),
             files: thread_files,
+            file_quota: resources.file_quota.clone(),
         },
         agent_services: AgentServices {
             assistant_store: stores.assistants.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use harness::documents::DocumentReader;
 use harness::mcp::ConfiguredMcp;
-use harness::sandbox::{FileHome, FileLimits, Mounts};
+use harness::sandbox::{FileHome, FileLimits, FileQuota, Mounts};
 use harness::skills::Skills;
 use harness::user_memory::UserMemories;
 
@@ -15,11 +15,13 @@ use super::{commands, documents, mcp, skills};
 use crate::agents::custom_files::FileCustomAgents;
 use crate::sandbox::OpenedSandbox;
 use crate::sandbox::mounts::mounted;
+use crate::services::limits::LimitRules;
 
 /// Resources of users and their threads.
 #[derive(Debug)]
 pub(super) struct Resources {
     pub(super) files: FileHome,
+    pub(super) file_quota: FileQuota,
     pub(super) skills: Skills,
     pub(super) memories: UserMemories,
     pub(super) custom: Arc<FileCustomAgents>,
@@ -52,7 +54,9 @@ impl Resources {
         let commands = commands::open(config, settings, mounts, tasks).await;
         let custom = Arc::new(FileCustomAgents::new(files.home()));
         let mcp = mcp::open(config, extensions, &files, tasks)?;
+        let quotas = LimitRules::new(settings).quotas(&context.now);
         Ok(Self {
+            file_quota: FileQuota::new(settings.home.as_path(), quotas.file_bytes),
             files,
             skills,
             memories,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use harness::middlewares::SnapshotFileChanges;
 use harness::runtime::agent::AgentResolver;
-use harness::runtime::runs::{NodeLifecycle, NodeNotifier, RunLimits, RunsFacade, RuntimePorts};
+use harness::runtime::runs::{NodeLifecycle, NodeNotifier, RunsFacade, RuntimePorts};
 use harness::runtime::stream_bridge::StreamBridge;
 
 use super::context::Context;
@@ -12,6 +12,7 @@ use super::resources::Resources;
 use super::role::Role;
 use super::stores::Stores;
 use crate::metrics::RunMeter;
+use crate::services::limits::LimitRules;
 
 pub(super) fn open(
     context: &Context<'_>,
@@ -38,7 +39,8 @@ pub(super) fn open(
         ids: context.ids.clone(),
         tasks: context.tasks.clone(),
     };
-    Arc::new(RunsFacade::new(ports, RunLimits::from(&*context.now)))
+    let limits = LimitRules::new(context.settings).runs(&context.now);
+    Arc::new(RunsFacade::new(ports, limits))
 }
 
 /// Registers this process as a node; a server also takes over orphaned runs.

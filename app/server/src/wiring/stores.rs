@@ -20,6 +20,7 @@ use super::context::Context;
 use super::database::{data_folder, database_of, node_address};
 use super::journal::{self, EventStores};
 use super::user_rows::UserRows;
+use crate::services::limits::LimitRules;
 
 /// All stores, over one database.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(super) struct Stores {
     pub(super) keys: Arc<SqlApiKeyStore>,
     pub(super) accounts: AccountStores,
     pub(super) user_rows: UserRows,
+    /// The database, which checks the quotas of users.
+    pub(super) database: Database,
     /// Readiness probes of the storage locations.
     pub(super) probes: Vec<Arc<dyn ReadinessProbe>>,
 }
@@ -58,6 +61,7 @@ impl Stores {
         let address = database_of(config, settings)?;
         let reserve = config.database.disk_reserve_bytes();
         let db = Database::open_with_reserve(&address, reserve, tasks).await?;
+        db.quotas().set(LimitRules::new(settings).quotas(config));
         let process = context.ids.node_id();
         let mut probes: Vec<Arc<dyn ReadinessProbe>> = vec![
             Arc::new(DatabaseReadiness::new(db.clone(), process.as_str())),
@@ -92,6 +96,7 @@ impl Stores {
             keys: Arc::new(SqlApiKeyStore::new(&db)),
             accounts: SqlAccountStore::new(db.clone()).stores(),
             user_rows: UserRows::of(&db),
+            database: db,
             probes,
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use deerflow_accounts::password::PasswordPool;
 use deerflow_accounts::{AccountDeletion, SessionCache, SignIn, SignInParts, StoredRuns, UserRuns};
 use deerflow_domain::accounts::{AccountStores, UserData};
-use deerflow_stores::{Database, SqlAccountStore, SqlRunStore, SqlUserRows};
+use deerflow_stores::{Database, SqlAccountStore, SqlQuotaUsage, SqlRunStore, SqlUserRows};
 use harness::clock::Clock;
 use harness::config::AppConfig;
 use harness::ids::SystemIds;
@@ -67,6 +67,11 @@ pub async fn open(
 }
 
 impl OpenedAccounts {
+    /// Returns the store of the amounts that count towards quotas.
+    pub fn usage(&self) -> SqlQuotaUsage {
+        SqlQuotaUsage::new(self.db.clone())
+    }
+
     /// Prepares the deletion of accounts. Fails if a running server has locked the journal.
     pub fn deletion(
         &self,

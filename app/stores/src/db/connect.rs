@@ -23,6 +23,7 @@ use crate::db::pool::{
     sqlite_options, sqlite_pool, writer_pool,
 };
 use crate::db::prepared::PreparedWriter;
+use crate::db::quotas::Quotas;
 use crate::db::session_lock::{ExclusiveSession, SessionLockTimeouts};
 use crate::db::write_queue::{Reconnect, WriteQueue};
 use crate::db::writes::Writes;
@@ -45,6 +46,7 @@ pub struct Database {
     _lock: Option<Arc<DataLock>>,
     /// The connection that holds the session lock in Postgres.
     lock_session: Option<ExclusiveSession>,
+    quotas: Quotas,
 }
 
 impl Database {
@@ -79,6 +81,7 @@ impl Database {
             exclusive: false,
             _lock: None,
             lock_session: None,
+            quotas: Quotas::default(),
         }
     }
 
@@ -95,6 +98,11 @@ impl Database {
     /// Returns the connection for reads.
     pub(crate) fn reads(&self) -> &DatabaseConnection {
         &self.reads
+    }
+
+    /// Returns the quotas of users, which the stores over this database check.
+    pub fn quotas(&self) -> &Quotas {
+        &self.quotas
     }
 
     /// Returns the connection for writes.
@@ -145,6 +153,7 @@ impl Database {
             exclusive: true,
             _lock: None,
             lock_session: None,
+            quotas: Quotas::default(),
         })
     }
 
@@ -239,6 +248,7 @@ impl Database {
             exclusive: true,
             _lock: Some(lock),
             lock_session: None,
+            quotas: Quotas::default(),
         })
     }
 
@@ -310,6 +320,7 @@ impl Database {
             exclusive: config.exclusive,
             _lock: None,
             lock_session: Some(lock_session),
+            quotas: Quotas::default(),
         })
     }
 }

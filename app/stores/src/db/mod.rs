@@ -14,6 +14,7 @@ pub(crate) mod pool;
 pub(crate) mod prepared;
 pub(crate) mod probe;
 pub(crate) mod queue_slot;
+pub(crate) mod quotas;
 pub(crate) mod readiness;
 pub(crate) mod session_lock;
 pub(crate) mod shared_access;

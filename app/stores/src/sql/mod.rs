@@ -13,6 +13,7 @@ pub(crate) mod maintenance;
 pub(crate) mod memories;
 pub(crate) mod nodes;
 pub(crate) mod operations;
+pub(crate) mod quota_usage;
 pub(crate) mod requests;
 pub(crate) mod run_events;
 pub(crate) mod runs;

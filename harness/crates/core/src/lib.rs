@@ -17,6 +17,7 @@ pub mod model_error;
 pub mod net;
 #[cfg(any(test, feature = "testkit"))]
 pub mod process;
+pub mod quota;
 pub mod state;
 pub mod tasks;
 #[cfg(any(test, feature = "testkit"))]

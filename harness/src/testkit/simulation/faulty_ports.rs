@@ -18,7 +18,7 @@ use crate::runtime::runs::store::{
     RunDeleteStore, RunEvent, RunEventStore, RunListQuery, RunQueryStore, StoreError,
     StoreLockStatus, ToolLedger, UnfinishedRun,
 };
-use crate::runtime::runs::{CancelAction, RunRecord};
+use crate::runtime::runs::{CancelAction, RunRecord, UserRunLimits};
 
 /// Commits, and checks that the store was right to accept the commit: a superseded attempt must not
 /// write, and a run ends once.
@@ -100,6 +100,7 @@ impl RunCreateStore for FaultyStores {
         &self,
         node: &NodeId,
         now: DateTime<Utc>,
+        limits: UserRunLimits,
     ) -> Result<Option<Claimed>, StoreError> {
         if self.stores.standing(None, &Owner::None).await?.is_empty() {
             return self.read("claim", async { Ok(None) }).await;
@@ -111,7 +112,7 @@ impl RunCreateStore for FaultyStores {
             node.clone(),
         );
         let work = async move {
-            let claimed = stores.claim(&node, now).await?;
+            let claimed = stores.claim(&node, now, limits).await?;
             if let Some(claimed) = &claimed {
                 world.log_event(
                     name,

@@ -90,6 +90,10 @@ pub struct Run {
     /// Error, if there is one.
     #[schema(required = true)]
     pub error: Option<String>,
+    /// Reason why a run is queued: `delayed`, `thread_busy`, `user_limit` or `ready`. Only a queued
+    /// run has it, in answers to requests that read runs.
+    #[schema(nullable = false)]
+    pub queue_reason: Option<String>,
 }
 
 /// An event of a stream: its name, its data as JSON text, and its id for resuming.

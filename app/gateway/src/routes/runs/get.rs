@@ -6,7 +6,7 @@ use axum::extract::State;
 use crate::dialect::Dialect;
 use crate::extract::Ids;
 use crate::queries::threads::{require_run, require_thread};
-use crate::responses::run_json;
+use crate::responses::queued_run_json;
 use crate::routes::{App, JsonResult};
 
 pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> JsonResult {
@@ -15,8 +15,7 @@ pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> JsonRe
     if !dialect.is_platform() {
         require_thread(&state, &thread).await?;
     }
-    Ok(Json(run_json(
-        &require_run(&state, &thread, &run, dialect).await?,
-        dialect,
-    )))
+    let run = require_run(&state, &thread, &run, dialect).await?;
+    let reasons = state.queue_reasons(std::slice::from_ref(&run)).await?;
+    Ok(Json(queued_run_json(&run, &reasons, dialect)))
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::extract::{Ids, Query};
 use crate::queries::threads::require_thread;
-use crate::responses::{is_rolled_back, run_json, select};
+use crate::responses::{is_rolled_back, queued_run_json, select};
 use crate::routes::{App, JsonResult};
 
 /// Wire names of the status filter.
@@ -41,11 +41,12 @@ pub(crate) async fn list(
     let fields = query.list("select");
     require_thread(&state, &thread).await?;
     let runs = state.runs.list_runs(&thread, &list_query).await?;
+    let reasons = state.queue_reasons(&runs).await?;
     let json = runs
         .iter()
         .filter(|run| !(dialect.is_platform() && is_rolled_back(run)));
     Ok(Json(
-        json.map(|run| select(run_json(run, dialect), &fields))
+        json.map(|run| select(queued_run_json(run, &reasons, dialect), &fields))
             .collect::<Vec<Value>>()
             .into(),
     ))

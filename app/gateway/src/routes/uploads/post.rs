@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
 use axum::Json;
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request, State};
 use axum::http::StatusCode;
@@ -39,18 +39,38 @@ pub(crate) async fn post(
 ) -> ResponseResult {
     let thread = ids.thread()?;
     state.observability.health.require_space()?;
-    let limits = state.info.uploads();
+    let mut limits = state.info.uploads();
     let max_body_size = limits.max_total_size.saturating_add(FORM_OVERHEAD);
     refuse_declared(&request, max_body_size).map_err(|_| UploadError::TooMuch)?;
     let max_body_size = usize::try_from(max_body_size).unwrap_or(usize::MAX);
     DefaultBodyLimit::max(max_body_size).apply(&mut request);
+    let user = effective_user_id();
+    let declared = request.body().size_hint().exact();
+    let requested = declared.map_or(limits.max_total_size, |declared| {
+        declared.min(limits.max_total_size)
+    });
     let meter = Arc::<Meter>::default();
     let form = Multipart::from_request(meter.measure(request), &())
         .await
         .map_err(|_| no_files_field())?;
-    let user = effective_user_id();
+    let quota = &state.thread_services.file_quota;
+    let reservation = quota.reserve(&user, requested).await?;
+    let max_total_size = limits.max_total_size;
+    if let Some(reservation) = &reservation {
+        limits.max_total_size = max_total_size.min(reservation.bytes());
+    }
     let mut batch = UploadBatch::new(state.thread_services.files.thread(&user, &thread), limits);
-    let digest = receive(form, &meter, &mut batch, idempotency_key.is_present()).await?;
+    let received = receive(form, &meter, &mut batch, idempotency_key.is_present()).await;
+    let written = batch.bytes();
+    let digest = match (received, &reservation) {
+        // Without the quota, the upload would be permitted.
+        (Err(_), Some(reservation))
+            if written > limits.max_total_size && written <= max_total_size =>
+        {
+            return Err(reservation.exceeded().into());
+        }
+        (received, _) => received?,
+    };
     let key = idempotency_key.with_digest(&state, digest);
     if let Some(before) = find_created(&state, key.as_ref()).await? {
         return replay(before);
@@ -60,6 +80,9 @@ pub(crate) async fn post(
             .appear(&user, &thread, state.info.documents().as_deref())
             .await?
     );
+    if let Some(reservation) = reservation {
+        reservation.finish(written);
+    }
     // Files are not rows: if the key is lost, a retry writes the same files again.
     if let Some(key) = &key
         && let Some(known) = state

@@ -41,6 +41,7 @@ use harness::runtime::in_memory::{
 };
 use harness::runtime::runs::{NodeLifecycle, NullObserver, RunLimits, RunsFacade, RuntimePorts};
 use harness::runtime::tasks::Tasks;
+use harness::sandbox::FileQuota;
 use harness::skills::{SkillFolders, Skills};
 use harness::user_memory::{InMemoryUserMemoryStore, UserMemories};
 use serde_json::{Value, json};
@@ -213,6 +214,7 @@ impl Gateway {
                 LogLimits::default(),
             ),
             thread_services: ThreadServices {
+                file_quota: FileQuota::new(std::env::temp_dir(), None),
                 threads: threads.clone(),
                 branches: threads,
                 feedback: Arc::new(crate::feedback::FeedbackRows::default()),

@@ -4,6 +4,7 @@
 mod audit;
 mod credentials;
 mod import;
+mod usage;
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -16,7 +17,9 @@ use deerflow_accounts::{
 use deerflow_domain::accounts::{
     Account, AccountQuery, AccountStore, AccountStores, DeletedData, Email, Role,
 };
+use deerflow_domain::quota_usage::QuotaUsageStore;
 use harness::clock::iso;
+use harness::quota::UserQuotas;
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
@@ -36,6 +39,10 @@ pub struct Users<'a> {
     pub stores: &'a AccountStores,
     /// Deletion of accounts; `None` for commands that delete none.
     pub deletion: Option<&'a AccountDeletion>,
+    /// Amounts that count towards quotas.
+    pub usage: &'a dyn QuotaUsageStore,
+    /// Quotas of each user.
+    pub quotas: UserQuotas,
     /// Data folder, to which generated passwords are written.
     pub home: &'a Path,
     /// Current time by the clock of the stores.
@@ -83,6 +90,9 @@ impl Users<'_> {
             UsersCommand::Delete {
                 user, yes, json, ..
             } => self.delete(user, *yes, *json, input, out).await,
+            UsersCommand::Usage {
+                user, limit, json, ..
+            } => self.usage(user.as_deref(), *limit, *json, out).await,
             UsersCommand::Import { source, json, .. } => self.import(source, *json, out).await,
         }
     }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use deerflow_accounts::password::PasswordPool;
 use deerflow_accounts::{SessionCache, SignInParts};
 use deerflow_domain::accounts::{AuditAction, InMemoryAccounts, NewAuditEntry};
+use deerflow_domain::quota_usage::QuotaUsage;
 use harness::clock::{Clock, SystemClock};
 use harness::ids::SystemIds;
+use harness::runtime::runs::store::StoreError;
 
 use super::*;
 use crate::cli::{AuditArgs, FileArgs};
@@ -15,7 +18,28 @@ struct Rig {
     service: SignIn,
     stores: AccountStores,
     deletion: AccountDeletion,
+    quotas: UserQuotas,
     home: tempfile::TempDir,
+}
+
+/// Amounts of one user.
+#[derive(Debug)]
+struct OneUser;
+
+#[async_trait]
+impl QuotaUsageStore for OneUser {
+    async fn usage(&self, user: &str) -> Result<QuotaUsage, StoreError> {
+        let threads = if user == "ann" { 7 } else { 0 };
+        Ok(QuotaUsage {
+            threads,
+            stored_bytes: 3 << 19,
+            ..QuotaUsage::default()
+        })
+    }
+
+    async fn users(&self, _: u64) -> Result<Vec<String>, StoreError> {
+        Ok(vec!["ann".to_owned()])
+    }
 }
 
 fn rig() -> Rig {
@@ -33,6 +57,11 @@ fn rig() -> Rig {
         service,
         deletion: AccountDeletion::new(stores.clone(), cache, Vec::new(), clock),
         stores,
+        quotas: UserQuotas {
+            threads: Some(9),
+            stored_bytes: Some(2 << 20),
+            ..UserQuotas::default()
+        },
         home: tempfile::tempdir().unwrap(),
     }
 }
@@ -43,6 +72,8 @@ impl Rig {
             service: &self.service,
             stores: &self.stores,
             deletion: Some(&self.deletion),
+            usage: &OneUser,
+            quotas: self.quotas,
             home: self.home.path(),
             now: SystemClock.now(),
         }
@@ -262,4 +293,41 @@ async fn audit_finds_entries_of_deleted_account_by_id() {
     rig.users().audit(&audit, &mut out).await.unwrap();
     let printed = String::from_utf8(out).unwrap();
     assert!(printed.contains("account.deleted"), "{printed}");
+}
+
+#[tokio::test]
+async fn usage_shows_amounts_and_quotas() {
+    let rig = rig();
+    let folder = rig.home.path().join("users/ann/threads/t");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("file"), vec![0; 1 << 20]).unwrap();
+    let usage = |user: Option<&str>, json| UsersCommand::Usage {
+        user: user.map(str::to_owned),
+        limit: 100,
+        json,
+        file: FileArgs::default(),
+    };
+    let table = rig.run(usage(None, false), "").await.unwrap();
+    let row: Vec<_> = table.lines().last().unwrap().split("  ").collect();
+    let row: Vec<_> = row.iter().map(|cell| cell.trim()).collect();
+    let cells: Vec<_> = row.into_iter().filter(|cell| !cell.is_empty()).collect();
+    let expected = [
+        "ann",
+        "0",
+        "0",
+        "7 of 9",
+        "0",
+        "0",
+        "1.5 MiB of 2.0 MiB",
+        "1.0 MiB",
+    ];
+    assert_eq!(cells, expected);
+    let shown = rig.run(usage(Some("bob"), true), "").await.unwrap();
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown[0]["user_id"], "bob");
+    assert_eq!(shown[0]["usage"]["threads"], json!({"used": 0, "limit": 9}));
+    assert_eq!(
+        shown[0]["usage"]["file_bytes"],
+        json!({"used": 0, "limit": null})
+    );
 }

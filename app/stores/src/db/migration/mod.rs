@@ -31,6 +31,7 @@ mod m0027_accounts;
 mod m0028_scheduled_tasks;
 mod m0030_used_states;
 mod m0036_thread_log;
+mod m0037_user_runs;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -71,6 +72,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0028_scheduled_tasks::ScheduledTasks),
             Box::new(m0030_used_states::UsedStates),
             Box::new(m0036_thread_log::ThreadLog),
+            Box::new(m0037_user_runs::UserRuns),
         ]
     }
 }

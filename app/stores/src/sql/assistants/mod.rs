@@ -36,9 +36,13 @@ impl SqlAssistantStore {
 #[async_trait]
 impl AssistantStore for SqlAssistantStore {
     async fn create(&self, assistant: NewAssistant) -> Result<CreatedAssistant, StoreError> {
+        self.db.check_size(assistant.user_id.as_deref()).await?;
+        let work = (assistant, self.db.quotas().clone());
         self.db
             .writes()
-            .create(assistant, |tx, new| Box::pin(write::create(tx, new)))
+            .create(work, |tx, (new, quotas)| {
+                Box::pin(write::create(tx, new, quotas))
+            })
             .await
     }
 
@@ -78,6 +82,7 @@ impl AssistantStore for SqlAssistantStore {
             what: patch,
             at,
         };
+        self.db.check_size(work.user.as_deref()).await?;
         self.db
             .writes()
             .create(work, |tx, work| Box::pin(write::patch(tx, work)))

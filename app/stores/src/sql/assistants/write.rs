@@ -1,6 +1,7 @@
 //! Creates, changes and deletes assistants within a transaction.
 
 use chrono::{DateTime, Utc};
+use deerflow_core::quota::Quota;
 use deerflow_domain::assistants::{Assistant, AssistantPatch, CreatedAssistant, NewAssistant};
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::OnConflict;
@@ -12,6 +13,7 @@ use uuid::Uuid;
 
 use super::row::{new_row, record, version, version_row, write_content};
 use crate::db::entity::{assistant, assistant_version, micros};
+use crate::db::quotas::Quotas;
 use crate::db::tx::TxError;
 
 /// A change, with the assistant and the user it applies to.
@@ -27,6 +29,7 @@ pub(super) struct Change<T> {
 pub(super) async fn create(
     tx: &DatabaseTransaction,
     new: &NewAssistant,
+    quotas: &Quotas,
 ) -> Result<CreatedAssistant, TxError<StoreError>> {
     let row = new_row(new);
     let insert = assistant::Entity::insert(row.clone().into_active_model())
@@ -34,6 +37,9 @@ pub(super) async fn create(
     if insert.exec_without_returning(tx).await? == 1 {
         assistant_version::Entity::insert(version_row(&row).into_active_model())
             .exec_without_returning(tx)
+            .await?;
+        quotas
+            .check_inserted(tx, Quota::Assistants, new.user_id.as_deref())
             .await?;
         return Ok(CreatedAssistant::New(record(row)?));
     }

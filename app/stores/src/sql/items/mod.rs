@@ -78,7 +78,9 @@ impl SqlItemStore {
 #[async_trait]
 impl ItemStore for SqlItemStore {
     async fn put(&self, item: NewItem) -> Result<(), StoreError> {
-        self.db.writes().create(item, write::put).await
+        self.db.check_size(Some(&item.user_id)).await?;
+        let work = (item, self.db.quotas().clone());
+        self.db.writes().create(work, write::put).await
     }
 
     async fn get(

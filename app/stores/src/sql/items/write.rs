@@ -1,11 +1,13 @@
 //! Writes, deletes and refreshes items.
 
+use deerflow_core::quota::Quota;
 use deerflow_domain::items::NewItem;
 use sea_orm::{ConnectionTrait, DatabaseTransaction, DbErr, Statement, Value};
 
 use super::vector::vector_value;
 use crate::db::entity::micros;
 use crate::db::json::json_text;
+use crate::db::quotas::Quotas;
 use crate::db::tx::TxFuture;
 
 /// An expired item that is written again counts as new.
@@ -15,7 +17,8 @@ const PUT: &str = "\
     ON CONFLICT (user_id, namespace, item_key) DO UPDATE SET \
         created_at = CASE WHEN store_items.expires_at <= excluded.updated_at THEN excluded.created_at ELSE store_items.created_at END, \
         value_json = excluded.value_json, ttl_micros = excluded.ttl_micros, expires_at = excluded.expires_at, \
-        updated_at = excluded.updated_at";
+        updated_at = excluded.updated_at \
+    RETURNING CASE WHEN created_at = updated_at THEN 1 ELSE 0 END";
 const DELETE_VECTORS: &str =
     "DELETE FROM store_vectors WHERE user_id = $1 AND namespace = $2 AND item_key = $3";
 const DELETE: &str =
@@ -36,7 +39,19 @@ async fn execute(tx: &DatabaseTransaction, sql: &str, values: Vec<Value>) -> Res
         .rows_affected())
 }
 
-pub(super) fn put<'a>(tx: &'a DatabaseTransaction, item: &'a NewItem) -> TxFuture<'a, ()> {
+/// Reports whether the item is new.
+async fn insert_or_replace(tx: &DatabaseTransaction, values: Vec<Value>) -> Result<bool, DbErr> {
+    let put = Statement::from_sql_and_values(tx.get_database_backend(), PUT, values);
+    match tx.query_one_raw(put).await? {
+        Some(row) => Ok(row.try_get_by_index::<i32>(0)? == 1),
+        None => Ok(false),
+    }
+}
+
+pub(super) fn put<'a>(
+    tx: &'a DatabaseTransaction,
+    (item, quotas): &'a (NewItem, Quotas),
+) -> TxFuture<'a, ()> {
     Box::pin(async move {
         let item_key: [Value; 3] = [
             item.user_id.as_str().into(),
@@ -54,7 +69,11 @@ pub(super) fn put<'a>(tx: &'a DatabaseTransaction, item: &'a NewItem) -> TxFutur
             ttl.map(|ttl| at.saturating_add(ttl)).into(),
             at.into(),
         ]);
-        execute(tx, PUT, values).await?;
+        if insert_or_replace(tx, values).await? {
+            quotas
+                .check_inserted(tx, Quota::Items, Some(&item.user_id))
+                .await?;
+        }
         execute(tx, DELETE_VECTORS, item_key.to_vec()).await?;
         for (part, vector) in item.vectors.iter().enumerate() {
             let (kind, vector) = vector_value(tx.get_database_backend(), vector);

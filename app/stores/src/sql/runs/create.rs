@@ -4,23 +4,26 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_core::ids::{NodeId, RunId};
+use deerflow_core::quota::Quota;
 use deerflow_runtime::runs::store::{
     AdmitError, Admitted, Claimed, CreatedResource, NewRun, RunCreateStore, StoreError,
 };
 use deerflow_runtime::runs::{
-    AdmissionDecision, CancelAction, IfNotExists, RunRecord, RunStatus, decide_admission,
+    AdmissionDecision, CancelAction, IfNotExists, RunRecord, RunStatus, UserRunLimits,
+    decide_admission,
 };
 use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
-    IntoActiveModel, Iterable, QueryFilter, QueryOrder, Value,
+    ActiveModelTrait, ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr,
+    EntityTrait, ExprTrait, IntoActiveModel, Iterable, QueryFilter, QueryOrder, QueryResult, Value,
 };
 
 use super::SqlRunStore;
 use super::row::{admitted, cancel_word, head, named_assistant, new_row, readable, record};
 use super::unreadable::{end_unreadable, end_unreadable_row, sanitised};
-use super::{prepared_admission, queue, takeover};
+use super::{prepared_admission, queue, takeover, user_runs};
 use crate::db::entity::{micros, moment, plain, run, thread};
+use crate::db::quotas::Quotas;
 use crate::db::space::WriteClass;
 use crate::db::statement_batch::{StatementBatch, tagged};
 use crate::db::tx::{TxError, TxFuture};
@@ -29,12 +32,16 @@ use crate::sql::requests::{claim_key, key_claimed, lookup_key};
 #[async_trait]
 impl RunCreateStore for SqlRunStore {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
+        match self.db.check_size(run.user_id.as_deref()).await {
+            Err(StoreError::QuotaExceeded(exceeded)) => return Err(exceeded.into()),
+            checked => checked?,
+        }
         self.db
             .writes()
             .run_prepared(
                 WriteClass::Creation,
-                run,
-                |tx, run| Box::pin(admit(tx, run)),
+                (run, self.db.quotas().clone()),
+                |tx, (run, quotas)| Box::pin(admit(tx, run, quotas)),
                 Some(prepared_admission::admit),
             )
             .await
@@ -44,8 +51,9 @@ impl RunCreateStore for SqlRunStore {
         &self,
         node: &NodeId,
         now: DateTime<Utc>,
+        limits: UserRunLimits,
     ) -> Result<Option<Claimed>, StoreError> {
-        queue::claim(&self.db, node, now).await
+        queue::claim(&self.db, node, now, limits).await
     }
 
     async fn take_over(
@@ -89,20 +97,24 @@ const CREATE_OR_LOCK_THREAD: &str = "\
             ELSE threads_meta.run_assistant_id END, \
         assistant_id = COALESCE(threads_meta.assistant_id, excluded.assistant_id) \
     WHERE threads_meta.user_id IS NOT DISTINCT FROM excluded.user_id \
-    RETURNING 'thread'";
+    RETURNING 'thread', CASE WHEN created_at = updated_at THEN 1 ELSE 0 END";
 
 const LOCK_EXISTING_THREAD: &str = "\
     UPDATE threads_meta SET status = 'busy', updated_at = ?, \
         run_assistant_id = CASE WHEN assistant_id IS NULL THEN ? ELSE run_assistant_id END, assistant_id = COALESCE(assistant_id, ?) \
     WHERE thread_id = ? AND user_id IS NOT DISTINCT FROM ? \
-    RETURNING 'thread'";
+    RETURNING 'thread', 0";
 
 /// Retains the content of a flow while the thread exists. Changes no row without the thread.
 const PIN_CONTENT: &str = "\
     INSERT INTO flow_pins (thread_id, content_hash) \
     SELECT thread_id, CAST(? AS TEXT) FROM threads_meta WHERE thread_id = ? ON CONFLICT DO NOTHING";
 
-async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
+async fn admit(
+    tx: &DatabaseTransaction,
+    new: &NewRun,
+    quotas: &Quotas,
+) -> Result<Admitted, TxError<AdmitError>> {
     // Admission, claim and end of a run all lock the thread first: one lock order prevents
     // deadlocks, and while the thread is locked, no other transaction changes which of its runs is
     // active. Only the idempotency key is locked before the thread, and never after it.
@@ -158,7 +170,7 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
         );
     }
     if new.created_at <= new.at {
-        statements.add_built(&insert_if_free(new)?);
+        statements.add_built(&insert_if_free(new, tx.get_database_backend())?);
     }
     let rows = statements.run(tx).await?;
     if let Some(key) = request.idempotency_key().filter(|_| !key_claimed(&rows)) {
@@ -166,10 +178,15 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
             lookup_key(tx, key).await?,
         )));
     }
-    if tagged(&rows, "thread").is_none() {
+    let Some(thread) = tagged(&rows, "thread") else {
         return Err(TxError::Refused(AdmitError::ThreadNotFound(
             new.thread_id.clone(),
         )));
+    };
+    if is_created(thread)? {
+        quotas
+            .check_inserted(tx, Quota::Threads, new.user_id.as_deref())
+            .await?;
     }
     if let Some(row) = tagged(&rows, "run") {
         return Ok(Admitted {
@@ -181,8 +198,15 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
     admit_to_busy_thread(tx, new).await
 }
 
-/// Builds an insert that takes effect if the thread has no unfinished run, and the run's id is new.
-fn insert_if_free(new: &NewRun) -> Result<InsertStatement, DbErr> {
+/// Reads whether the thread was created by the statement. A thread that was created in the same
+/// microsecond is counted as well.
+fn is_created(thread: &QueryResult) -> Result<bool, DbErr> {
+    Ok(thread.try_get_by_index::<i32>(1)? == 1)
+}
+
+/// Builds an insert that takes effect if the thread has no unfinished run, the user certainly has
+/// fewer active runs than permitted, and the run's id is new.
+fn insert_if_free(new: &NewRun, backend: DbBackend) -> Result<InsertStatement, DbErr> {
     let row = new_row(new, RunStatus::Starting).into_active_model();
     let (columns, values): (Vec<_>, Vec<_>) = run::Column::iter()
         .filter_map(|column| {
@@ -200,6 +224,7 @@ fn insert_if_free(new: &NewRun) -> Result<InsertStatement, DbErr> {
     let values = Query::select()
         .exprs(values)
         .and_where(Expr::exists(others).not())
+        .and_where_option(user_runs::may_start_unlocked(new, backend))
         .take();
     let mut insert = Query::insert();
     insert
@@ -224,7 +249,8 @@ const NEWEST_CHECKPOINT: &str = "\
 const LOG_TAIL: &str = "\
     (SELECT COALESCE(MAX(log.place), 0) FROM checkpoint_messages AS log WHERE log.thread_id = runs.thread_id)";
 
-/// Admits a run to a thread with unfinished runs, or a run with a delay.
+/// Admits a run to a thread with unfinished runs, a run with a delay, or one of a user near the
+/// limits.
 async fn admit_to_busy_thread(
     tx: &DatabaseTransaction,
     new: &NewRun,
@@ -267,7 +293,9 @@ async fn admit_to_busy_thread(
         created_at: moment(begins),
         ..run.clone()
     });
-    let (status, stop) = match decide_admission(new, &seen.collect::<Vec<_>>()) {
+    let seen = seen.collect::<Vec<_>>();
+    let of_user = user_runs::locked_count(tx, new).await?;
+    let (status, stop) = match decide_admission(new, &seen, of_user) {
         AdmissionDecision::Take(stop) => (RunStatus::Starting, stop),
         AdmissionDecision::Wait(stop) => (RunStatus::Pending, stop),
         refused => return Err(TxError::Refused(refusal_reason(tx, new, refused).await?)),
@@ -322,6 +350,7 @@ async fn refusal_reason(
             thread_id: new.thread_id.clone(),
             active,
         },
+        AdmissionDecision::QuotaExceeded(exceeded) => exceeded.into(),
         _ => AdmitError::QueueFull(new.thread_id.clone()),
     })
 }

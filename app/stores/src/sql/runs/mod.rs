@@ -14,6 +14,7 @@ mod row;
 mod split;
 mod takeover;
 mod unreadable;
+mod user_runs;
 
 #[cfg(test)]
 mod prepared_tests;
@@ -24,6 +25,7 @@ pub(crate) use delete::delete_thread_runs;
 pub(crate) use query::newest_of_user;
 pub(crate) use row::record;
 pub use split::SplitCommitStore;
+pub(crate) use user_runs::count_unfinished;
 
 /// Run store over SQL.
 #[derive(Debug, Clone)]

@@ -1,15 +1,19 @@
 //! Admission of a run to a free thread with prepared statements of SQLite.
 //!
 //! Each function checks before it writes, so that a refusal changes nothing. Admissions with an
-//! idempotency key or a delay, and those to busy threads, are left to [`super::create`].
+//! idempotency key or a delay, those to busy threads, and those of users who have as many active
+//! runs as permitted, are left to [`super::create`].
 
+use deerflow_core::quota::Quota;
 use deerflow_runtime::checkpoint::ThreadHead;
 use deerflow_runtime::runs::store::{AdmitError, Admitted, NewRun};
 use deerflow_runtime::runs::{IfNotExists, RunStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::row::{admitted, head, named_assistant, new_row};
+use super::user_runs::COUNT_ACTIVE;
 use crate::db::entity::{micros, plain, run, thread};
+use crate::db::quotas::Quotas;
 use crate::db::tx::Prepared;
 
 const THREAD_OWNER: &str = "SELECT user_id FROM threads_meta WHERE thread_id = ?1";
@@ -56,7 +60,7 @@ enum ThreadState {
 /// Admits a run.
 pub(super) fn admit(
     connection: &Connection,
-    new: &NewRun,
+    (new, quotas): &(NewRun, Quotas),
 ) -> rusqlite::Result<Prepared<Admitted, AdmitError>> {
     if new.request().idempotency_key().is_some() || new.created_at > new.at {
         return Ok(Prepared::Unsuited);
@@ -69,6 +73,15 @@ pub(super) fn admit(
             return Ok(Prepared::Done(Err(not_found)));
         }
         ThreadState::Free | ThreadState::Absent => {}
+    }
+    if user_is_at_limit(connection, new)? {
+        return Ok(Prepared::Unsuited);
+    }
+    if matches!(state, ThreadState::Absent)
+        && let Err(exceeded) =
+            quotas.check_before(connection, Quota::Threads, new.user_id.as_deref())?
+    {
+        return Ok(Prepared::Done(Err(exceeded.into())));
     }
     if !insert_run(connection, &new_row(new, RunStatus::Starting))? {
         // The run's id is in use.
@@ -125,6 +138,15 @@ fn thread_state(connection: &Connection, new: &NewRun) -> rusqlite::Result<Threa
     } else {
         ThreadState::NotFound
     })
+}
+
+fn user_is_at_limit(connection: &Connection, new: &NewRun) -> rusqlite::Result<bool> {
+    let (Some(max), Some(user)) = (new.per_user.max_active, &new.user_id) else {
+        return Ok(false);
+    };
+    let mut statement = connection.prepare_cached(COUNT_ACTIVE)?;
+    let active: i64 = statement.query_row([user], |row| row.get(0))?;
+    Ok(active.unsigned_abs() >= max)
 }
 
 /// Inserts the run. Returns `false` if its id is in use.

@@ -59,7 +59,9 @@ impl RunQueryStore for SqlRunStore {
         let columns = [
             run::Column::RunId,
             run::Column::ThreadId,
+            run::Column::UserId,
             run::Column::Status,
+            run::Column::Attempt,
             run::Column::CancelAction,
             run::Column::CreatedAt,
         ];
@@ -70,22 +72,34 @@ impl RunQueryStore for SqlRunStore {
         let select = select
             .order_by_asc(run::Column::CreatedAt)
             .order_by_asc(run::Column::RunId);
-        let rows: Vec<(String, String, String, Option<String>, i64)> =
-            read(select.into_tuple().all(self.db.reads()).await)?;
-        let standing =
-            |(run, thread, status, cancel, at): (String, String, String, Option<String>, i64)| {
-                let (run_id, thread_id) = (RunId::parse(run).ok()?, ThreadId::parse(thread).ok()?);
-                let (status, told_to_stop) = (RunStatus::parse(&status)?, cancel.is_some());
-                Some(UnfinishedRun {
-                    run_id,
-                    thread_id,
-                    status,
-                    told_to_stop,
-                    created_at: moment(at),
-                })
-            };
-        Ok(rows.into_iter().filter_map(standing).collect())
+        let rows: Vec<UnfinishedRow> = read(select.into_tuple().all(self.db.reads()).await)?;
+        Ok(rows.into_iter().filter_map(unfinished).collect())
     }
+}
+
+/// Run, thread, user, status, attempt, cancel action, creation time.
+type UnfinishedRow = (
+    String,
+    String,
+    Option<String>,
+    String,
+    i64,
+    Option<String>,
+    i64,
+);
+
+fn unfinished(row: UnfinishedRow) -> Option<UnfinishedRun> {
+    let (run, thread, user_id, status, attempt, cancel, created_at) = row;
+    let status = RunStatus::parse(&status)?;
+    Some(UnfinishedRun {
+        run_id: RunId::parse(run).ok()?,
+        thread_id: ThreadId::parse(thread).ok()?,
+        user_id,
+        status,
+        cancel_requested: cancel.is_some(),
+        was_released: status == RunStatus::Pending && attempt > 1,
+        created_at: moment(created_at),
+    })
 }
 
 /// Returns a page of the runs of all threads.

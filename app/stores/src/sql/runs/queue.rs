@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use deerflow_core::ids::NodeId;
-use deerflow_runtime::runs::RunStatus;
 use deerflow_runtime::runs::store::{Claimed, StoreError, StoredRunRequest};
+use deerflow_runtime::runs::{RunStatus, UserRunLimits};
 use sea_orm::sea_query::{Alias, Expr, Query, SelectStatement};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter,
@@ -14,6 +14,7 @@ use sea_orm::{
 
 use super::row::{readable, record};
 use super::unreadable::end_unreadable;
+use super::user_runs;
 use crate::db::clock::now_of;
 use crate::db::connect::Database;
 use crate::db::entity::{micros, moment, run, thread};
@@ -26,9 +27,10 @@ pub(super) async fn claim(
     db: &Database,
     node: &NodeId,
     now: DateTime<Utc>,
+    limits: UserRunLimits,
 ) -> Result<Option<Claimed>, StoreError> {
     loop {
-        let next = claimable(micros(now))
+        let next = claimable(micros(now), limits)
             .order_by_asc(run::Column::CreatedAt)
             .order_by_asc(run::Column::RunId)
             .select_only()
@@ -40,8 +42,10 @@ pub(super) async fn claim(
             return Ok(None);
         };
         let claim = db.writes().run(
-            (thread, node.clone(), micros(now)),
-            |tx, (thread, node, now)| Box::pin(claim_first(tx, thread, node, *now)),
+            (thread, node.clone(), micros(now), limits),
+            |tx, (thread, node, now, limits)| {
+                Box::pin(claim_first(tx, thread, node, *now, *limits))
+            },
         );
         let claim = claim.await?;
         // Another node claimed it first, or the run was unreadable: the queue has changed, so poll
@@ -67,11 +71,15 @@ pub(super) async fn next_due(
 }
 
 /// Runs that may start. Their order is only guaranteed within a thread.
-fn claimable(now: i64) -> sea_orm::Select<run::Entity> {
-    run::Entity::find()
+fn claimable(now: i64, limits: UserRunLimits) -> sea_orm::Select<run::Entity> {
+    let claimable = run::Entity::find()
         .filter(run::is_waiting())
         .filter(run::was_released().or(start_at().lte(now)))
-        .filter(Expr::exists(blocking_run()).not())
+        .filter(Expr::exists(blocking_run()).not());
+    match limits.max_active {
+        Some(max) => claimable.filter(user_runs::user_may_start(max)),
+        None => claimable,
+    }
 }
 
 /// Earliest start of a run. Older versions write neither `due_at` nor `place`: their delayed runs
@@ -102,12 +110,13 @@ async fn claim_first(
     of: &str,
     node: &NodeId,
     now: i64,
+    limits: UserRunLimits,
 ) -> Result<Option<Claimed>, TxError<StoreError>> {
     thread::Entity::find_by_id(of)
         .lock_exclusive()
         .one(tx)
         .await?;
-    let first = claimable(now)
+    let first = claimable(now, limits)
         .filter(run::Column::ThreadId.eq(of))
         .order_by_desc(run::was_released());
     let first = first
@@ -121,6 +130,12 @@ async fn claim_first(
     };
     if let Err(reason) = readable(&row) {
         end_unreadable(tx, row, &reason, now).await?;
+        return Ok(None);
+    }
+    let was_released = row.attempt > 1;
+    if let (Some(max), Some(user), false) = (limits.max_active, &row.user_id, was_released)
+        && user_runs::locked_count_of(tx, user).await?.active >= max
+    {
         return Ok(None);
     }
     let updated = run::Entity::update_many()

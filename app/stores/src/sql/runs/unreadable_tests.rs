@@ -7,7 +7,9 @@ use deerflow_core::tasks::Tasks;
 use deerflow_runtime::runs::store::{
     AdmitError, NewRun, NodeStore, RunCreateStore, RunListQuery, RunQueryStore, WebhookOutbox,
 };
-use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RunStatus, StopReason};
+use deerflow_runtime::runs::{
+    CancelAction, MultitaskStrategy, RunStatus, StopReason, UserRunLimits,
+};
 use deerflow_runtime::testkit::{
     self, at, new_run, node, on_temporary_thread, run, with_request, with_strategy,
 };
@@ -79,9 +81,18 @@ async fn unreadable_pending_run_ends_and_next_one_starts() {
             runs.admit(late).await.unwrap();
         }
         damage(&db, "bad", column).await;
-        let claimed = runs.claim(&node("n1"), at(9)).await.unwrap().unwrap();
+        let claimed = runs
+            .claim(&node("n1"), at(9), UserRunLimits::default())
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(claimed.run.run_id, run("good"), "{column}");
-        assert!(runs.claim(&node("n1"), at(9)).await.unwrap().is_none());
+        assert!(
+            runs.claim(&node("n1"), at(9), UserRunLimits::default())
+                .await
+                .unwrap()
+                .is_none()
+        );
         expect_ended(&runs, "bad", reason).await;
         // The thread is free.
         runs.admit(new_run("next", "thread-bad")).await.unwrap();
@@ -99,10 +110,15 @@ async fn run_delayed_by_older_version_starts_at_creation() {
     .await
     .unwrap();
     damage(&db, "r1", "due_at = NULL").await;
-    assert!(runs.claim(&node("n1"), at(49)).await.unwrap().is_none());
+    assert!(
+        runs.claim(&node("n1"), at(49), UserRunLimits::default())
+            .await
+            .unwrap()
+            .is_none()
+    );
     assert_eq!(runs.next_due(at(49)).await.unwrap(), Some(at(50)));
     assert_eq!(
-        runs.claim(&node("n1"), at(50))
+        runs.claim(&node("n1"), at(50), UserRunLimits::default())
             .await
             .unwrap()
             .unwrap()
@@ -180,7 +196,12 @@ async fn unreadable_run_calls_webhook_and_deletes_temporary_thread() {
     .await
     .unwrap();
     damage(&db, "bad", "metadata_json = '[]'").await;
-    assert!(runs.claim(&node("n1"), at(9)).await.unwrap().is_none());
+    assert!(
+        runs.claim(&node("n1"), at(9), UserRunLimits::default())
+            .await
+            .unwrap()
+            .is_none()
+    );
     let due = SqlWebhookOutbox::new(&db)
         .due(at(9), at(60), 9)
         .await

@@ -55,13 +55,14 @@ impl SqlThreadStore {
 #[async_trait]
 impl ThreadStore for SqlThreadStore {
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
+        self.db.check_size(thread.user_id.as_deref()).await?;
         match self
             .db
             .writes()
             .run_prepared(
                 WriteClass::Creation,
-                thread,
-                |tx, thread| Box::pin(write::create(tx, thread)),
+                (thread, self.db.quotas().clone()),
+                |tx, (thread, quotas)| Box::pin(write::create(tx, thread, quotas)),
                 Some(prepared_create::create),
             )
             .await
@@ -179,6 +180,8 @@ impl ThreadStore for SqlThreadStore {
 impl BranchStore for SqlThreadStore {
     async fn branch(&self, branch: NewBranch) -> Result<Option<ThreadRecord>, StoreError> {
         let thread = branch.thread.thread_id.clone();
+        let user = branch.thread.user_id.as_deref();
+        self.db.check_size(user).await?;
         let journal = self.journal.clone().filter(|_| !branch.events.is_empty());
         // Events of a thread without a row are invisible.
         if let Some(journal) = &journal {
@@ -187,6 +190,7 @@ impl BranchStore for SqlThreadStore {
         let work = branch::BranchWork {
             with_events: self.journal.is_none(),
             branch,
+            quotas: self.db.quotas().clone(),
         };
         let created = self
             .db

@@ -3,26 +3,38 @@
 //! Threads with an idempotency key, and those whose id is in use, are left to
 //! [`super::write::create`].
 
+use deerflow_core::quota::Quota;
 use deerflow_domain::threads::{Created, NewThread};
 use rusqlite::{Connection, params};
 
 use super::row::{new_row, record};
 use super::write::{CREATE_THREAD, CreateRefusal};
 use crate::db::fact_index::fact_set;
+use crate::db::quotas::Quotas;
 use crate::db::tx::Prepared;
 
 const INSERT_FACT: &str = "\
     INSERT INTO thread_facts (thread_id, path, value, user_id) VALUES (?1, ?2, ?3, ?4)";
 
+const FIND: &str = "SELECT 1 FROM threads_meta WHERE thread_id = ?1";
+
 /// Creates a thread.
 pub(super) fn create(
     connection: &Connection,
-    new: &NewThread,
+    (new, quotas): &(NewThread, Quotas),
 ) -> rusqlite::Result<Prepared<Created, CreateRefusal>> {
     let row = new_row(new);
     let Some(created) = record(row.clone()).ok().filter(|_| new.request.is_none()) else {
         return Ok(Prepared::Unsuited);
     };
+    if is_in_use(connection, &row.thread_id)? {
+        return Ok(Prepared::Unsuited);
+    }
+    if let Err(exceeded) =
+        quotas.check_before(connection, Quota::Threads, row.user_id.as_deref())?
+    {
+        return Ok(Prepared::Done(Err(exceeded.into())));
+    }
     let inserted = connection.prepare_cached(CREATE_THREAD)?.execute(params![
         row.thread_id,
         row.assistant_id,
@@ -46,6 +58,10 @@ pub(super) fn create(
         ])?;
     }
     Ok(Prepared::Done(Ok(Created::New(created))))
+}
+
+fn is_in_use(connection: &Connection, thread: &str) -> rusqlite::Result<bool> {
+    connection.prepare_cached(FIND)?.exists([thread])
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use deerflow_core::ids::ThreadId;
+use deerflow_core::quota::{Quota, QuotaExceeded};
 use deerflow_domain::threads::{
     Created, Deleted, NewThread, SweptThreads, ThreadPatch, ThreadRecord,
 };
@@ -19,6 +20,7 @@ use super::row::{is_pinned, new_row, record};
 use crate::db::entity::{micros, run, short_title, thread};
 use crate::db::error::{DbFailure, FromDbFailure};
 use crate::db::json::{from_json, json_text};
+use crate::db::quotas::Quotas;
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::TxError;
 use crate::sql::checkpoints::{delete_past_checkpoints, delete_thread_checkpoints};
@@ -47,10 +49,17 @@ impl FromDbFailure for CreateRefusal {
     }
 }
 
+impl From<QuotaExceeded> for CreateRefusal {
+    fn from(exceeded: QuotaExceeded) -> Self {
+        Self::Failed(exceeded.into())
+    }
+}
+
 /// Creates the thread, or returns the existing one.
 pub(super) async fn create(
     tx: &DatabaseTransaction,
     new: &NewThread,
+    quotas: &Quotas,
 ) -> Result<Created, TxError<CreateRefusal>> {
     if let Some(key) = &new.request {
         let mut statements = StatementBatch::new(tx);
@@ -86,6 +95,9 @@ pub(super) async fn create(
         ))
         .await?;
     if inserted.rows_affected() == 1 {
+        quotas
+            .check_inserted(tx, Quota::Threads, new.user_id.as_deref())
+            .await?;
         facts::write(tx, &row, &Map::new(), &new.metadata).await?;
         return Ok(Created::New(record(row)?));
     }

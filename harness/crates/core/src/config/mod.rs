@@ -28,6 +28,7 @@ mod memory;
 mod models;
 mod oidc;
 mod open_keys;
+mod quotas;
 mod retention;
 mod run_events;
 mod run_ownership;
@@ -85,6 +86,7 @@ pub use memory::{MemoryConfig, MemoryMode};
 pub use models::{ModelConfig, PricingConfig};
 pub use oidc::{OidcConfig, OidcProviderConfig, TokenEndpointAuthMethod};
 pub use open_keys::OpenKeys;
+pub use quotas::QuotasConfig;
 pub use retention::RetentionConfig;
 pub use run_events::{RunEventsBackend, RunEventsConfig};
 pub use run_ownership::{RunOwnershipConfig, RunRecovery};
@@ -178,6 +180,8 @@ pub struct AppConfig {
     pub runs: RunsConfig,
     /// Maximum sizes of the fields that clients store.
     pub limits: LimitsConfig,
+    /// Limits of what one user may store and run at a time.
+    pub quotas: QuotasConfig,
     /// Leases on runs.
     pub run_ownership: RunOwnershipConfig,
     /// Journal of runs.
@@ -242,6 +246,7 @@ impl Default for AppConfig {
             guardrails: GuardrailsConfig::default(),
             runs: RunsConfig::default(),
             limits: LimitsConfig::default(),
+            quotas: QuotasConfig::default(),
             retention: RetentionConfig::default(),
             run_ownership: RunOwnershipConfig::default(),
             run_events: RunEventsConfig::default(),
@@ -307,6 +312,7 @@ impl AppConfig {
         check.under("authorization", |check| self.authorization.check(check));
         check.under("runs", |check| self.runs.check(check));
         check.under("limits", |check| self.limits.check(check));
+        check.under("quotas", |check| self.quotas.check(check));
         check.under("retention", |check| {
             self.retention.check(self.run_events.backend, check)
         });

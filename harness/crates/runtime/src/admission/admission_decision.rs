@@ -4,6 +4,7 @@
 use crate::definition::{CancelAction, MultitaskStrategy, RunRecord};
 use crate::ports::NewRun;
 use deerflow_core::ids::RunId;
+use deerflow_core::quota::{Quota, QuotaExceeded};
 
 /// Admission decision on a new run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,10 +19,48 @@ pub enum AdmissionDecision {
     Refuse(RunId),
     /// The run is rejected because the thread's queue is full.
     Full,
+    /// The run is rejected because its user has too many queued runs.
+    QuotaExceeded(QuotaExceeded),
 }
 
-/// Decides on a run, given `others`, the unfinished runs of its thread.
-pub fn decide_admission(new: &NewRun, others: &[RunRecord]) -> AdmissionDecision {
+/// Numbers of unfinished runs of a user, on all threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UserRuns {
+    /// Number of runs that processes own.
+    pub active: u64,
+    /// Number of queued runs without a cancel request.
+    pub queued: u64,
+}
+
+/// Decides on a run, given `others`, the unfinished runs of its thread, and `user_runs`, which is
+/// only read if the run has limits per user.
+pub fn decide_admission(
+    new: &NewRun,
+    others: &[RunRecord],
+    user_runs: UserRuns,
+) -> AdmissionDecision {
+    let limits = &new.per_user;
+    let decision = match decide_on_thread(new, others) {
+        AdmissionDecision::Take(action)
+            if limits.max_active.is_some_and(|max| user_runs.active >= max) =>
+        {
+            AdmissionDecision::Wait(action)
+        }
+        decision => decision,
+    };
+    match (&decision, limits.max_queued) {
+        (AdmissionDecision::Wait(_), Some(limit)) if user_runs.queued >= limit => {
+            AdmissionDecision::QuotaExceeded(QuotaExceeded {
+                quota: Quota::QueuedRuns,
+                used: user_runs.queued,
+                limit,
+            })
+        }
+        _ => decision,
+    }
+}
+
+fn decide_on_thread(new: &NewRun, others: &[RunRecord]) -> AdmissionDecision {
     let (strategy, starts_at) = (new.request().multitask, new.created_at);
     let delayed = starts_at > new.at;
     let waits_for = |run: &RunRecord| {

@@ -1,7 +1,7 @@
 //! Tests of the admission decision.
 
 use super::*;
-use crate::definition::RunStatus;
+use crate::definition::{RunStatus, UserRunLimits};
 use crate::testkit::{at, new_run, record, with_strategy};
 
 fn other(id: &str, status: RunStatus, starts_at: i64, cancel: Option<CancelAction>) -> RunRecord {
@@ -26,7 +26,46 @@ fn decided(
             ..with_strategy(new_run("new", "t1"), multitask)
         },
         others,
+        UserRuns::default(),
     )
+}
+
+#[test]
+fn limits_per_user_queue_and_reject_runs() {
+    let decided = |strategy, starts_at, others: &[RunRecord], active, queued| {
+        let new = NewRun {
+            created_at: at(starts_at),
+            at: at(5),
+            per_user: UserRunLimits {
+                max_active: Some(2),
+                max_queued: Some(3),
+            },
+            ..with_strategy(new_run("new", "t1"), strategy)
+        };
+        decide_admission(&new, others, UserRuns { active, queued })
+    };
+    let exceeded = AdmissionDecision::QuotaExceeded(QuotaExceeded {
+        quota: Quota::QueuedRuns,
+        used: 3,
+        limit: 3,
+    });
+    let (reject, enqueue) = (MultitaskStrategy::Reject, MultitaskStrategy::Enqueue);
+    for strategy in [reject, enqueue] {
+        let take = AdmissionDecision::Take(None);
+        assert_eq!(decided(strategy, 5, &[], 1, 3), take, "it does not wait");
+        let wait = AdmissionDecision::Wait(None);
+        assert_eq!(decided(strategy, 5, &[], 2, 2), wait, "too many are active");
+        assert_eq!(decided(strategy, 5, &[], 2, 3), exceeded, "too many wait");
+        assert_eq!(decided(strategy, 9, &[], 0, 3), exceeded, "it is delayed");
+    }
+    let running = [other("a", RunStatus::Running, 1, None)];
+    let interrupted = AdmissionDecision::Wait(Some(CancelAction::Interrupt));
+    let interrupt = MultitaskStrategy::Interrupt;
+    assert_eq!(decided(interrupt, 5, &running, 2, 2), interrupted);
+    assert!(matches!(
+        decided(reject, 5, &running, 2, 3),
+        AdmissionDecision::Refuse(_)
+    ));
 }
 
 #[test]

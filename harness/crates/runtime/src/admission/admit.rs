@@ -145,6 +145,7 @@ fn new_run(plan: &RunPlan, owner: NodeId, ports: &RuntimePorts) -> NewRun {
         recipe: plan.stored.clone(),
         owner,
         most_waiting: plan.limits.max_enqueued,
+        per_user: plan.limits.per_user,
         created_at: now.checked_add_signed(delay).unwrap_or(now),
         at: now,
     }

@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use super::*;
-use crate::definition::{RunRequest, StoreError};
+use crate::definition::{RunRequest, StoreError, UserRunLimits};
 use crate::ports::{Admitted, Claimed, RunCreateStore};
 use crate::stream_bridge::{ResumeFrom, StreamItem};
 use crate::test_support::*;
@@ -50,8 +50,9 @@ impl RunCreateStore for LostResponse {
         &self,
         node: &NodeId,
         now: DateTime<Utc>,
+        limits: UserRunLimits,
     ) -> Result<Option<Claimed>, StoreError> {
-        self.store.claim(node, now).await
+        self.store.claim(node, now, limits).await
     }
 
     async fn take_over(

@@ -8,7 +8,7 @@ pub(crate) mod pins;
 mod planner;
 mod run_plan;
 
-pub use admission_decision::{AdmissionDecision, decide_admission};
+pub use admission_decision::{AdmissionDecision, UserRuns, decide_admission};
 pub(crate) use admit::{Admission, RunTicket};
 pub use planner::plan;
 pub use run_plan::RunPlan;

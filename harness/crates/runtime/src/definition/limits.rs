@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::request::Recovery;
 use deerflow_core::config::{AppConfig, RunRecovery};
+use deerflow_core::quota::UserQuotas;
 
 /// Limits of every run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,34 @@ pub struct RunLimits {
     /// Maximum number of messages of a thread, checked when an input is added. Messages of agents
     /// are not limited by it.
     pub max_thread_messages: usize,
+    /// Limits of the unfinished runs of one user.
+    pub per_user: UserRunLimits,
+}
+
+/// Limits of the unfinished runs of one user. `None` is unlimited, and so are runs without a user.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UserRunLimits {
+    /// Maximum number of runs that processes own. Further runs are queued. Runs that are taken over
+    /// or resume after a release are not delayed by it.
+    pub max_active: Option<u64>,
+    /// Maximum number of queued runs without a cancel request, including delayed ones.
+    pub max_queued: Option<u64>,
+}
+
+impl UserRunLimits {
+    /// Reports whether all numbers of runs are permitted.
+    pub fn is_unlimited(&self) -> bool {
+        self.max_active.is_none() && self.max_queued.is_none()
+    }
+}
+
+impl From<UserQuotas> for UserRunLimits {
+    fn from(quotas: UserQuotas) -> Self {
+        Self {
+            max_active: quotas.active_runs,
+            max_queued: quotas.queued_runs,
+        }
+    }
 }
 
 impl Default for RunLimits {
@@ -51,6 +80,7 @@ impl Default for RunLimits {
             max_trace_chars: 10_240,
             max_input_messages: 10_000,
             max_thread_messages: 100_000,
+            per_user: UserRunLimits::default(),
         }
     }
 }

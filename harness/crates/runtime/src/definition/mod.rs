@@ -14,7 +14,7 @@ mod store_error;
 mod stream_modes;
 mod ttl;
 
-pub use limits::RunLimits;
+pub use limits::{RunLimits, UserRunLimits};
 pub use presentation::RunPresentation;
 pub use record::{LOST_ERROR, RunCompletionData, RunRecord, ThreadStatus};
 pub use request::{

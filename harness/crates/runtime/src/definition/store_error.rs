@@ -2,6 +2,7 @@
 
 use deerflow_core::actor_context::NoActor;
 use deerflow_core::json_size::TooLarge;
+use deerflow_core::quota::QuotaExceeded;
 
 /// Failure of the store itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,6 +20,9 @@ pub enum StoreError {
     /// A stored value would be larger than its limit; nothing was changed.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
+    /// A quota of the user is exceeded; nothing was changed.
+    #[error(transparent)]
+    QuotaExceeded(#[from] QuotaExceeded),
     /// An owner is required, but no actor is bound.
     #[error(transparent)]
     NoActor(#[from] NoActor),

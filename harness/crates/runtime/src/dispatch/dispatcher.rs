@@ -129,7 +129,9 @@ impl Dispatcher {
             if !self.runtime.registry.node_lease.holds(&node) {
                 return Ok(REJOIN_POLL_INTERVAL);
             }
-            let Some(claimed) = self.runtime.ports.create.claim(&node, now).await? else {
+            let limits = self.runtime.registry.limits.read().per_user;
+            let claimed = self.runtime.ports.create.claim(&node, now, limits).await?;
+            let Some(claimed) = claimed else {
                 let next_start = self.runtime.ports.create.next_due(now).await?;
                 return Ok(next_start
                     .and_then(|next_start| (next_start - now).to_std().ok())

@@ -27,7 +27,7 @@ pub(crate) async fn end_cancelled_queued(
     let mut queued = runtime.ports.query.standing(None, &Owner::None).await?;
     queued.retain(|run| !run.status.is_owned());
     let (cancelled, queued): (Vec<_>, Vec<_>) =
-        queued.into_iter().partition(|run| run.told_to_stop);
+        queued.into_iter().partition(|run| run.cancel_requested);
     for run in &cancelled {
         match runtime.ports.query.get(&run.run_id, &Owner::None).await {
             Ok(Some(run)) if run.status == RunStatus::Pending => end_queued(&run, runtime).await,

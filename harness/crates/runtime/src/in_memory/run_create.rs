@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::tables::{InMemoryStores, Run, Tables};
-use crate::admission::{AdmissionDecision, decide_admission};
+use crate::admission::{AdmissionDecision, UserRuns, decide_admission};
 use crate::definition::{
     CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus, StoreError, ThreadStatus,
+    UserRunLimits,
 };
 use crate::ports::{AdmitError, Admitted, Claimed, CreatedResource, NewRun, RunCreateStore};
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
@@ -53,7 +54,8 @@ impl RunCreateStore for InMemoryStores {
             })
             .collect();
         others.sort_by_key(|other| other.created_at);
-        let (status, stop) = match decide_admission(&run, &others) {
+        let user_runs = tables.user_runs(run.user_id.as_deref());
+        let (status, stop) = match decide_admission(&run, &others, user_runs) {
             AdmissionDecision::Take(stop) => (RunStatus::Starting, stop),
             AdmissionDecision::Wait(stop) => (RunStatus::Pending, stop),
             AdmissionDecision::Refuse(active) => {
@@ -63,6 +65,7 @@ impl RunCreateStore for InMemoryStores {
                 });
             }
             AdmissionDecision::Full => return Err(AdmitError::QueueFull(run.thread_id)),
+            AdmissionDecision::QuotaExceeded(exceeded) => return Err(exceeded.into()),
         };
         let displaced = stop
             .map(|action| tables.request_cancel_all(&run.thread_id, action, run.at))
@@ -126,6 +129,7 @@ impl RunCreateStore for InMemoryStores {
         &self,
         node: &NodeId,
         now: DateTime<Utc>,
+        limits: UserRunLimits,
     ) -> Result<Option<Claimed>, StoreError> {
         let mut tables = self.0.lock();
         let blocks_thread = |other: &RunRecord| {
@@ -139,8 +143,16 @@ impl RunCreateStore for InMemoryStores {
         let may_start_now = |run: &Run| {
             run.record.was_released() || run.earliest_start.is_none_or(|start| start <= now)
         };
-        let is_startable =
-            |run: &&Run| run.is_claimable() && may_start_now(run) && thread_is_free(&run.record);
+        let user_may_start = |run: &RunRecord| {
+            let active = || tables.user_runs(run.user_id.as_deref()).active;
+            run.was_released() || limits.max_active.is_none_or(|max| active() < max)
+        };
+        let is_startable = |run: &&Run| {
+            run.is_claimable()
+                && may_start_now(run)
+                && thread_is_free(&run.record)
+                && user_may_start(&run.record)
+        };
         let next = tables
             .runs
             .values()
@@ -240,6 +252,17 @@ impl Run {
 }
 
 impl Tables {
+    /// Counts the unfinished runs of a user; none without a user.
+    fn user_runs(&self, user: Option<&str>) -> UserRuns {
+        let mut count = UserRuns::default();
+        let is_of_user = |run: &&Run| user.is_some() && run.record.user_id.as_deref() == user;
+        for run in self.runs.values().filter(is_of_user) {
+            count.active += u64::from(run.record.status.is_owned());
+            count.queued += u64::from(run.is_claimable());
+        }
+        count
+    }
+
     /// Requests cancellation of all unfinished runs of a thread that are not cancelled yet.
     fn request_cancel_all(
         &mut self,

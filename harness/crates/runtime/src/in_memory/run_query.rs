@@ -73,7 +73,9 @@ impl RunQueryStore for InMemoryStores {
         };
         let runs = self.0.lock().unfinished(is_selected);
         let to_unfinished = |run: RunRecord| UnfinishedRun {
-            told_to_stop: run.cancel.is_some(),
+            cancel_requested: run.cancel.is_some(),
+            was_released: run.was_released(),
+            user_id: run.user_id,
             run_id: run.run_id,
             thread_id: run.thread_id,
             status: run.status,

@@ -3,6 +3,7 @@
 use super::request_store::KeyState;
 use crate::definition::StoreError;
 use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_core::quota::QuotaExceeded;
 
 /// Reason why a run was not admitted. No data was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,6 +20,9 @@ pub enum AdmitError {
     /// The thread's queue is full.
     #[error("the queue of thread {0} is full")]
     QueueFull(ThreadId),
+    /// The user has too many queued runs, or the run needs data that exceeds a quota.
+    #[error(transparent)]
+    QuotaExceeded(#[from] QuotaExceeded),
     /// The thread does not exist or belongs to another user.
     #[error("thread {0} not found")]
     ThreadNotFound(ThreadId),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::AdmitError;
 use crate::agent::AssistantPin;
 use crate::checkpoint::ThreadHead;
-use crate::definition::{CancelAction, RunRecord, RunRequest, StoreError};
+use crate::definition::{CancelAction, RunRecord, RunRequest, StoreError, UserRunLimits};
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
 
@@ -29,6 +29,8 @@ pub struct NewRun {
     pub owner: NodeId,
     /// Maximum number of queued runs on the thread.
     pub most_waiting: usize,
+    /// Limits of the unfinished runs of the user.
+    pub per_user: UserRunLimits,
     /// Time of acceptance or, for a delayed run, the earliest start.
     pub created_at: DateTime<Utc>,
     /// Current time.
@@ -92,6 +94,7 @@ pub struct Claimed {
 /// ```
 /// use chrono::{DateTime, Utc};
 /// use deerflow_core::ids::NodeId;
+/// use deerflow_runtime::runs::UserRunLimits;
 /// use deerflow_runtime::runs::store::{Claimed, RunCreateStore, StoreError};
 ///
 /// /// Claims an orphaned run, otherwise a queued one.
@@ -102,7 +105,7 @@ pub struct Claimed {
 /// ) -> Result<Option<Claimed>, StoreError> {
 ///     match store.take_over(node, now).await? {
 ///         Some(orphaned) => Ok(Some(orphaned)),
-///         None => store.claim(node, now).await,
+///         None => store.claim(node, now, UserRunLimits::default()).await,
 ///     }
 /// }
 ///
@@ -119,14 +122,19 @@ pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
     /// transaction writes the run, its thread (created if requested; it must belong to the user),
     /// and the thread's status `busy`. Of two concurrent calls for one thread, at most one starts
     /// its run. A request with a used key creates no run; this is checked first. The key of a new
-    /// request is stored with its run.
+    /// request is stored with its run. Limits per user hold for concurrent calls as well.
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError>;
 
     /// Claims a queued run without a cancel request that may start at `now` and has a free thread.
     /// Of the runs of a thread, the released one is first, then the oldest one. The run becomes
-    /// `starting` with `updated_at` set to `now`, and no other call returns it.
-    async fn claim(&self, node: &NodeId, now: DateTime<Utc>)
-    -> Result<Option<Claimed>, StoreError>;
+    /// `starting` with `updated_at` set to `now`, and no other call returns it. A run of a user who
+    /// has as many active runs as `limits` permit is not claimed, unless it was released.
+    async fn claim(
+        &self,
+        node: &NodeId,
+        now: DateTime<Utc>,
+        limits: UserRunLimits,
+    ) -> Result<Option<Claimed>, StoreError>;
 
     /// Claims the oldest orphaned run: its owner has no valid lease. Runs with a cancel request are
     /// included. The attempt increases by one, so that writes of the former owner are rejected;

@@ -82,10 +82,14 @@ pub struct UnfinishedRun {
     pub run_id: RunId,
     /// Id of its thread.
     pub thread_id: ThreadId,
+    /// Id of the user who owns the run.
+    pub user_id: Option<String>,
     /// Status of the run.
     pub status: RunStatus,
     /// `true` if a cancel was requested.
-    pub told_to_stop: bool,
+    pub cancel_requested: bool,
+    /// `true` if the run was started, released, and is queued to be resumed.
+    pub was_released: bool,
     /// Time of acceptance or, for a delayed run, the earliest start.
     pub created_at: DateTime<Utc>,
 }

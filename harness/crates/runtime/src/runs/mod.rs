@@ -9,19 +9,20 @@
 mod facade;
 mod facade_former;
 mod node_lifecycle;
+mod queue_reason;
 mod run_queries;
 mod run_waits;
 pub mod store;
 mod thread_streams;
 mod visible_runs;
 
-pub use crate::admission::{AdmissionDecision, RunPlan, decide_admission, plan};
+pub use crate::admission::{AdmissionDecision, RunPlan, UserRuns, decide_admission, plan};
 pub use crate::definition::{
     ATTEMPTS_EXHAUSTED, CancelAction, CheckpointRef, DisconnectMode, Durability, Expiry,
     GotoTarget, IfNotExists, InvalidTransition, LOST_ERROR, MultitaskStrategy, NODE_LOST,
     NodeSelector, ORPHAN_RECOVERED, ROLLED_BACK, Recovery, RunCompletionData, RunConfig, RunInput,
     RunLimits, RunPresentation, RunRecord, RunRequest, RunScope, RunStatus, StopReason, StreamMode,
-    StreamModes, ThreadCommand, ThreadStatus, ThreadTtl,
+    StreamModes, ThreadCommand, ThreadStatus, ThreadTtl, UserRunLimits,
 };
 pub use crate::dispatch::RunHandle;
 pub use crate::kernel::{LeaseStatus, RunError, RunOutcome, RunRegistry, RunValues, Runtime};
@@ -34,6 +35,7 @@ pub use crate::streaming::{
 };
 pub use facade::RunsFacade;
 pub use node_lifecycle::NodeLifecycle;
+pub use queue_reason::{QueueReason, queue_reasons};
 pub use run_queries::RunQueries;
 pub use run_waits::RunWaits;
 pub use thread_streams::ThreadStreams;

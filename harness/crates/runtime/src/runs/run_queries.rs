@@ -1,12 +1,15 @@
 //! Queries over unfinished runs.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::queue_reason::{QueueReason, queue_reasons};
 use super::visible_runs;
+use crate::definition::{RunRecord, RunStatus};
 use crate::kernel::{RunError, Runtime};
 use crate::ports::UnfinishedRun;
 use deerflow_core::actor_context::Owner;
-use deerflow_core::ids::ThreadId;
+use deerflow_core::ids::{RunId, ThreadId};
 
 /// Queries over unfinished runs, for batch operations and for operators.
 #[derive(Debug, Clone)]
@@ -28,6 +31,30 @@ impl RunQueries {
         thread: Option<&ThreadId>,
     ) -> Result<Vec<UnfinishedRun>, RunError> {
         visible_runs::unfinished(thread, &self.runtime).await
+    }
+
+    /// Returns why the queued ones of these runs of one user are queued. Other queued runs of the
+    /// user may be included.
+    pub async fn queue_reasons(
+        &self,
+        runs: &[RunRecord],
+    ) -> Result<HashMap<RunId, QueueReason>, RunError> {
+        let queued = |run: &&RunRecord| run.status == RunStatus::Pending;
+        let Some(first) = runs.iter().find(queued) else {
+            return Ok(HashMap::new());
+        };
+        let owner = first
+            .user_id
+            .as_ref()
+            .map_or(Owner::None, |user| Owner::User(user.clone()));
+        let unfinished = self.runtime.ports.query.standing(None, &owner).await?;
+        Ok(self.reasons_among(&unfinished))
+    }
+
+    /// Returns why the queued ones among all unfinished runs are queued.
+    pub fn reasons_among(&self, unfinished: &[UnfinishedRun]) -> HashMap<RunId, QueueReason> {
+        let limits = self.runtime.registry.limits.read().per_user;
+        queue_reasons(unfinished, limits, self.runtime.ports.clock.now())
     }
 
     /// Lists the unfinished runs of all users, oldest first.

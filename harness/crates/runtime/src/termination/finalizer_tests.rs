@@ -168,7 +168,7 @@ impl RecordingObserver {
 
 #[tokio::test]
 async fn observer_is_notified_of_unrecovered_run_end() {
-    for (told_to_stop, expected) in [(false, "failed"), (true, "cancelled")] {
+    for (cancel_requested, expected) in [(false, "failed"), (true, "cancelled")] {
         as_user(async {
             let before = process();
             let run = create_stuck(
@@ -179,7 +179,7 @@ async fn observer_is_notified_of_unrecovered_run_end() {
                 },
             )
             .await;
-            if told_to_stop {
+            if cancel_requested {
                 before
                     .runtime()
                     .ports()

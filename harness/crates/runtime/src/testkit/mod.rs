@@ -36,7 +36,7 @@ use crate::runs::store::{
 };
 use crate::runs::{
     IfNotExists, MultitaskStrategy, RunCompletionData, RunConfig, RunPresentation, RunRecord,
-    RunRequest, RunScope, RunStatus, ThreadStatus,
+    RunRequest, RunScope, RunStatus, ThreadStatus, UserRunLimits,
 };
 use crate::stream_bridge::StreamLog;
 use deerflow_core::actor_context::ActorContext;
@@ -138,6 +138,7 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
         recipe: Arc::new(stored_request(id, on)),
         owner: node("n1"),
         most_waiting: 16,
+        per_user: UserRunLimits::default(),
         created_at: at(0),
         at: at(0),
     }

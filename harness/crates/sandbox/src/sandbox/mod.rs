@@ -24,6 +24,7 @@ pub mod command;
 mod copy;
 pub mod egress;
 pub mod file_error;
+mod file_quota;
 mod file_writes;
 pub mod files;
 pub mod ignore;
@@ -58,6 +59,7 @@ pub use command::{
 };
 pub use copy::CopyLimits;
 pub use file_error::{FileError, FileFailure};
+pub use file_quota::{FileQuota, FileReservation, measure_user_files};
 pub use files::{FileHome, ThreadFiles};
 pub use incoming_file::IncomingFile;
 pub use line_range::{LineRange, TextRead};

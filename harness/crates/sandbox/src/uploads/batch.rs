@@ -71,6 +71,11 @@ impl UploadBatch {
         }
     }
 
+    /// Returns the number of bytes received.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Reports whether no file was ever begun.
     pub fn is_empty(&self) -> bool {
         self.count == 0

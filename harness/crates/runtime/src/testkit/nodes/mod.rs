@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{RunStores, at, commit_of, new_run, node, run};
 use crate::runs::store::{Claimed, Lease, NewRun, OwnedRun, RunCommit, StoreLockStatus};
-use crate::runs::{CancelAction, RunCompletionData, RunStatus};
+use crate::runs::{CancelAction, RunCompletionData, RunStatus, UserRunLimits};
 use deerflow_core::actor_context::Owner;
 
 pub use takeover::{
@@ -235,7 +235,7 @@ pub async fn run_age_counts_from_first_start(open: impl AsyncFn() -> RunStores) 
         .expect("released");
     let first = stores
         .create
-        .claim(&node("n2"), at(6))
+        .claim(&node("n2"), at(6), UserRunLimits::default())
         .await
         .expect("no store error")
         .expect("claimable");

@@ -2,7 +2,7 @@
 
 use super::{admit, claimed_id, enter, owned, take_over};
 use crate::runs::store::{CommitError, NewRun, RunCommit};
-use crate::runs::{MultitaskStrategy, RunStatus};
+use crate::runs::{MultitaskStrategy, RunStatus, UserRunLimits};
 use crate::testkit::{
     RunStores, at, at_once, commit_of, end_in, new_run, node, run, stored_request, with_strategy,
 };
@@ -153,7 +153,7 @@ pub async fn run_can_be_taken_over_repeatedly(open: impl AsyncFn() -> RunStores)
     assert_eq!(owned(&stores, "n3").await, []);
     let claimed = stores
         .create
-        .claim(&node("n3"), at(9))
+        .claim(&node("n3"), at(9), UserRunLimits::default())
         .await
         .expect("no store error")
         .expect("claimable");

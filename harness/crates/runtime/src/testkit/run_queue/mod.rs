@@ -1,14 +1,19 @@
 //! Contract of queued and delayed runs.
 
 mod preemption;
+mod user_limits;
 
 use super::{
     RunStores, USER, at, at_once, commit_of, end_in, new_run, node, on_existing_thread,
     on_temporary_thread, run, stored_request, thread, with_strategy,
 };
 use crate::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCommit, RunEnd, RunListQuery};
-use crate::runs::{MultitaskStrategy, RunRecord, RunStatus, ThreadStatus};
+use crate::runs::{MultitaskStrategy, RunRecord, RunStatus, ThreadStatus, UserRunLimits};
 use deerflow_core::actor_context::Owner;
+
+pub use user_limits::{
+    concurrent_admissions_hold_user_limits, user_at_limit_has_runs_queued_and_rejected,
+};
 
 pub use preemption::{
     cancelled_queued_run_never_starts, cancelled_released_run_blocks_thread_until_its_end,
@@ -29,7 +34,7 @@ async fn admit(stores: &RunStores, new: NewRun) -> Admitted {
 async fn claim(stores: &RunStores, now: i64) -> Option<Claimed> {
     stores
         .create
-        .claim(&node("n1"), at(now))
+        .claim(&node("n1"), at(now), UserRunLimits::default())
         .await
         .expect("claimed")
 }

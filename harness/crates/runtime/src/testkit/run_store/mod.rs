@@ -64,6 +64,8 @@ macro_rules! run_store_suite {
             released_run_resumes_before_other_runs_of_thread
             cancelled_released_run_blocks_thread_until_its_end
             full_queue_rejects_admission
+            user_at_limit_has_runs_queued_and_rejected
+            concurrent_admissions_hold_user_limits
             temporary_thread_is_retained_while_runs_are_queued
             queued_run_is_listed_as_pending
             unfinished_runs_are_listed_for_their_owner

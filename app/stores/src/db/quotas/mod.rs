@@ -1,0 +1,142 @@
+//! Quotas of users, checked by the writes that create rows.
+
+mod checks;
+pub(crate) mod count;
+pub(crate) mod size;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use deerflow_core::quota::{Quota, QuotaExceeded, UserQuotas};
+use parking_lot::{Mutex, RwLock};
+use rusqlite::Connection;
+use sea_orm::{DatabaseConnection, DatabaseTransaction};
+
+use crate::db::text_lock::lock_text;
+use crate::db::tx::TxError;
+use deerflow_runtime::runs::store::StoreError;
+use size::MeasuredSizes;
+
+/// Part of the free amount that a process may use before it counts again is one in this number, so
+/// that as many processes cannot exceed the limit together.
+const MAX_PROCESSES: u64 = 16;
+/// Maximum number of users whose free amount is remembered.
+const MAX_USERS: usize = 10_000;
+
+/// Quotas of the users of a database. Clones share them; without a call of [`Quotas::set`] all are
+/// unlimited.
+#[derive(Debug, Clone, Default)]
+pub struct Quotas(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    limits: RwLock<UserQuotas>,
+    /// Rows that a user may create before they are counted again.
+    uncounted: Mutex<HashMap<(Quota, String), u64>>,
+    sizes: MeasuredSizes,
+}
+
+impl Quotas {
+    /// Sets the limits of each user, and discards earlier counts and measurements. Data that exceeds
+    /// the limits already stays.
+    pub fn set(&self, limits: UserQuotas) {
+        *self.0.limits.write() = limits;
+        self.0.uncounted.lock().clear();
+        self.0.sizes.clear();
+    }
+
+    /// Checks the number of rows of a user after one was inserted. The transaction must be rolled
+    /// back if it is exceeded.
+    pub(crate) async fn check_inserted<E: From<QuotaExceeded>>(
+        &self,
+        tx: &DatabaseTransaction,
+        quota: Quota,
+        user: Option<&str>,
+    ) -> Result<(), TxError<E>> {
+        let Some((limit, user)) = self.to_count(quota, user) else {
+            return Ok(());
+        };
+        lock_text(tx, &format!("{quota} of {user}")).await?;
+        let count = count::count(tx, quota, user, limit).await?;
+        if count > limit {
+            let used = count - 1;
+            let exceeded = QuotaExceeded { quota, used, limit };
+            return Err(TxError::Refused(exceeded.into()));
+        }
+        self.remember(quota, user, limit - count);
+        Ok(())
+    }
+
+    /// Checks the number of rows of a user before one is inserted, with prepared statements of
+    /// SQLite.
+    pub(crate) fn check_before(
+        &self,
+        connection: &Connection,
+        quota: Quota,
+        user: Option<&str>,
+    ) -> rusqlite::Result<Result<(), QuotaExceeded>> {
+        let Some((limit, user)) = self.to_count(quota, user) else {
+            return Ok(Ok(()));
+        };
+        let used = count::prepared_count(connection, quota, user, limit)?;
+        if used >= limit {
+            return Ok(Err(QuotaExceeded { quota, used, limit }));
+        }
+        self.remember(quota, user, limit - used - 1);
+        Ok(Ok(()))
+    }
+
+    /// Checks the size of the rows of a user, as it was measured last.
+    ///
+    /// # Errors
+    /// [`StoreError::QuotaExceeded`], or the failure of a measurement.
+    pub(crate) async fn check_size(
+        &self,
+        db: &DatabaseConnection,
+        user: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let limit = self.0.limits.read().stored_bytes;
+        let (Some(limit), Some(user)) = (limit, user) else {
+            return Ok(());
+        };
+        let used = self.0.sizes.of(db, user, limit).await?;
+        let quota = Quota::StoredBytes;
+        if used >= limit {
+            return Err(QuotaExceeded { quota, used, limit }.into());
+        }
+        Ok(())
+    }
+
+    /// Reports whether sizes are limited.
+    pub(crate) fn limit_sizes(&self) -> bool {
+        self.0.limits.read().stored_bytes.is_some()
+    }
+
+    /// Measures the rows of the users that have created some since their last measurement.
+    pub(crate) async fn measure(&self, db: &DatabaseConnection) {
+        if self.limit_sizes() {
+            self.0.sizes.refresh(db).await;
+        }
+    }
+
+    /// Returns the limit and the user if the rows have to be counted.
+    fn to_count<'a>(&self, quota: Quota, user: Option<&'a str>) -> Option<(u64, &'a str)> {
+        let limit = self.0.limits.read().limit(quota)?;
+        let user = user?;
+        match self.0.uncounted.lock().get_mut(&(quota, user.to_owned())) {
+            Some(free) if *free > 0 => {
+                *free -= 1;
+                None
+            }
+            _ => Some((limit, user)),
+        }
+    }
+
+    fn remember(&self, quota: Quota, user: &str, free: u64) {
+        let mut uncounted = self.0.uncounted.lock();
+        if uncounted.len() >= MAX_USERS {
+            uncounted.clear();
+        }
+        uncounted.insert((quota, user.to_owned()), free / MAX_PROCESSES);
+    }
+}

@@ -1,0 +1,89 @@
+//! Unfinished runs of a user, counted for the limits per user.
+
+use deerflow_runtime::runs::UserRuns;
+use deerflow_runtime::runs::store::NewRun;
+use sea_orm::sea_query::{Expr, SimpleExpr};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, Statement};
+
+use crate::db::text_lock::lock_text;
+
+/// On Postgres, a run starts without the user's lock if this many further runs would be permitted:
+/// more than all nodes admit at the same time.
+const UNLOCKED_MARGIN: u64 = 64;
+
+const COUNT: &str = "\
+    SELECT COUNT(CASE WHEN status <> 'pending' THEN 1 END), \
+        COUNT(CASE WHEN status = 'pending' AND cancel_action IS NULL THEN 1 END) \
+    FROM runs WHERE user_id = $1 AND status IN ('pending', 'starting', 'running')";
+
+/// Counts the active runs of a user with prepared statements of SQLite.
+pub(super) const COUNT_ACTIVE: &str = "\
+    SELECT COUNT(*) FROM runs WHERE user_id = ?1 AND status IN ('pending', 'starting', 'running') AND status <> 'pending'";
+
+/// Counts the user's runs while no other transaction starts or queues one. Counts nothing if the
+/// run has no limits.
+pub(super) async fn locked_count(
+    tx: &DatabaseTransaction,
+    new: &NewRun,
+) -> Result<UserRuns, DbErr> {
+    match &new.user_id {
+        Some(user) if !new.per_user.is_unlimited() => locked_count_of(tx, user).await,
+        _ => Ok(UserRuns::default()),
+    }
+}
+
+/// Counts the runs of `user` while no other transaction starts or queues one.
+pub(super) async fn locked_count_of(
+    tx: &DatabaseTransaction,
+    user: &str,
+) -> Result<UserRuns, DbErr> {
+    // Threads are locked before users, so that transactions cannot wait for each other.
+    lock_text(tx, &format!("runs of {user}")).await?;
+    count_unfinished(tx, user).await
+}
+
+/// Counts the unfinished runs of `user`.
+pub(crate) async fn count_unfinished(
+    db: &impl ConnectionTrait,
+    user: &str,
+) -> Result<UserRuns, DbErr> {
+    let count = Statement::from_sql_and_values(db.get_database_backend(), COUNT, [user.into()]);
+    let row = db.query_one_raw(count).await?;
+    let row = row.ok_or_else(|| DbErr::Custom("a count returned no row".to_owned()))?;
+    let number = |column| {
+        row.try_get_by_index::<i64>(column)
+            .map(|count| count.unsigned_abs())
+    };
+    Ok(UserRuns {
+        active: number(0)?,
+        queued: number(1)?,
+    })
+}
+
+/// Condition under which a run may start without the user's lock.
+pub(super) fn may_start_unlocked(new: &NewRun, backend: DbBackend) -> Option<SimpleExpr> {
+    let (max, user) = (new.per_user.max_active?, new.user_id.as_ref()?);
+    let margin = match backend {
+        // The single writer runs one transaction at a time.
+        DbBackend::Sqlite => 0,
+        _ => UNLOCKED_MARGIN,
+    };
+    let max = i64::try_from(max.saturating_sub(margin)).unwrap_or(i64::MAX);
+    Some(Expr::cust_with_values(
+        "(SELECT COUNT(*) FROM runs AS active WHERE active.user_id = ? \
+            AND active.status IN ('pending', 'starting', 'running') AND active.status <> 'pending') < ?",
+        [sea_orm::Value::from(user.as_str()), max.into()],
+    ))
+}
+
+/// Condition on a queued run: it was released, or its user has less than `max` active runs.
+pub(super) fn user_may_start(max: u64) -> SimpleExpr {
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    Expr::cust_with_values(
+        "(runs.attempt > 1 OR runs.user_id IS NULL OR runs.user_id NOT IN (\
+            SELECT active.user_id FROM runs AS active WHERE active.user_id IS NOT NULL \
+                AND active.status IN ('pending', 'starting', 'running') AND active.status <> 'pending' \
+            GROUP BY active.user_id HAVING COUNT(*) >= ?))",
+        [max],
+    )
+}

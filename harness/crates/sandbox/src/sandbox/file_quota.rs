@@ -1,0 +1,189 @@
+//! Quota of the files of each user: uploads, workspaces and outputs of all threads.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::blocking_task::run_blocking;
+use super::file_error::FileFailure;
+use super::thread_dirs::UserDirName;
+use deerflow_core::quota::{Quota, QuotaExceeded};
+
+/// Minimum time between two measurements of a user.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// A measurement may take at most one part in this number of the time.
+const MAX_SHARE: u32 = 50;
+/// Maximum number of users whose sizes are remembered.
+const MAX_USERS: usize = 10_000;
+
+/// Quota of the files of each user. Clones share it.
+///
+/// Only uploads are rejected by it. Files that tools write are measured with the others.
+#[derive(Debug, Clone)]
+pub struct FileQuota(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    home: PathBuf,
+    limit: Mutex<Option<u64>>,
+    users: Mutex<HashMap<String, UserFiles>>,
+}
+
+#[derive(Debug, Default)]
+struct UserFiles {
+    /// Last measured size, with the uploads since.
+    bytes: u64,
+    /// Bytes that uploads in progress may still write.
+    reserved: u64,
+    /// Time and duration of the last measurement.
+    measured: Option<(Instant, Duration)>,
+}
+
+/// Bytes that an upload may write, released on drop.
+#[derive(Debug)]
+pub struct FileReservation {
+    quota: FileQuota,
+    user: String,
+    bytes: u64,
+}
+
+impl FileQuota {
+    /// Creates a quota of the users of a runtime home; `None` is unlimited.
+    pub fn new(home: impl Into<PathBuf>, limit: Option<u64>) -> Self {
+        Self(Arc::new(Shared {
+            home: home.into(),
+            limit: Mutex::new(limit),
+            users: Mutex::default(),
+        }))
+    }
+
+    /// Sets the limit of each user in bytes. Existing files stay.
+    pub fn set(&self, limit: Option<u64>) {
+        *self.0.limit.lock() = limit;
+    }
+
+    /// Reserves up to `bytes` for an upload of a user, and less if less is free. Returns `None` if
+    /// files are not limited.
+    ///
+    /// # Errors
+    /// [`QuotaExceeded`] if nothing is free. A failed measurement counts as the last one.
+    pub async fn reserve(
+        &self,
+        user: &str,
+        bytes: u64,
+    ) -> Result<Option<FileReservation>, QuotaExceeded> {
+        let Some(limit) = *self.0.limit.lock() else {
+            return Ok(None);
+        };
+        if self.is_due(user) {
+            self.measure(user).await;
+        }
+        let mut users = self.0.users.lock();
+        let files = users.entry(user.to_owned()).or_default();
+        let used = files.bytes.saturating_add(files.reserved);
+        if used >= limit {
+            let quota = Quota::FileBytes;
+            return Err(QuotaExceeded { quota, used, limit });
+        }
+        let bytes = bytes.min(limit - used);
+        files.reserved += bytes;
+        Ok(Some(FileReservation {
+            quota: self.clone(),
+            user: user.to_owned(),
+            bytes,
+        }))
+    }
+
+    fn is_due(&self, user: &str) -> bool {
+        let users = self.0.users.lock();
+        let measured = users.get(user).and_then(|files| files.measured);
+        measured.is_none_or(|(at, took)| at.elapsed() >= INTERVAL.max(took * MAX_SHARE))
+    }
+
+    async fn measure(&self, user: &str) {
+        let (home, name, at) = (self.0.home.clone(), user.to_owned(), Instant::now());
+        let measured = run_blocking(move || measure_user_files(&home, &name)).await;
+        let mut users = self.0.users.lock();
+        if users.len() >= MAX_USERS {
+            users.retain(|_, files| files.reserved > 0);
+        }
+        let files = users.entry(user.to_owned()).or_default();
+        match measured {
+            Ok(bytes) => files.bytes = bytes,
+            Err(error) => tracing::warn!(%error, "failed to measure the files of a user"),
+        }
+        files.measured = Some((at, at.elapsed()));
+    }
+}
+
+impl FileReservation {
+    /// Returns the number of bytes that the upload may write.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the error of an upload that needs more.
+    pub fn exceeded(&self) -> QuotaExceeded {
+        let limit = self.quota.0.limit.lock().unwrap_or(u64::MAX);
+        let used = limit.saturating_sub(self.bytes);
+        QuotaExceeded {
+            quota: Quota::FileBytes,
+            used,
+            limit,
+        }
+    }
+
+    /// Releases the reservation of an upload that has written `written` bytes.
+    pub fn finish(self, written: u64) {
+        if let Some(files) = self.quota.0.users.lock().get_mut(&self.user) {
+            files.bytes = files.bytes.saturating_add(written);
+        }
+    }
+}
+
+impl Drop for FileReservation {
+    fn drop(&mut self) {
+        if let Some(files) = self.quota.0.users.lock().get_mut(&self.user) {
+            files.reserved = files.reserved.saturating_sub(self.bytes);
+        }
+    }
+}
+
+/// Measures the files of all threads of a user, in bytes. Links are not followed, and files that
+/// disappear meanwhile are skipped.
+///
+/// # Errors
+/// [`FileFailure`] if a directory cannot be read.
+pub fn measure_user_files(home: &Path, user: &str) -> Result<u64, FileFailure> {
+    let name = UserDirName::from_user_id(user);
+    let threads = home.join("users").join(name.as_str()).join("threads");
+    let (mut bytes, mut open) = (0_u64, vec![threads]);
+    while let Some(directory) = open.pop() {
+        let entries = match std::fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error.into()),
+        };
+        for entry in entries {
+            let entry = entry?;
+            // The metadata of a link are its own.
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            if metadata.is_dir() {
+                open.push(entry.path());
+            } else {
+                bytes = bytes.saturating_add(metadata.len());
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+#[path = "file_quota_tests.rs"]
+mod tests;
