@@ -16,7 +16,7 @@ use crate::runtime::runs::store::{
     AdmitError, Admitted, CallProgress, Claimed, CommitError, EventQuery, Lease, NewRun,
     NewRunEvent, NodeRecord, NodeStore, OwnedRun, RunCommit, RunCommitStore, RunCreateStore,
     RunDeleteStore, RunEvent, RunEventStore, RunListQuery, RunQueryStore, StoreError,
-    StoreLockStatus, ToolLedger, UnfinishedRun,
+    StoreLockStatus, StoredRunRequest, ToolLedger, UnfinishedRun,
 };
 use crate::runtime::runs::{CancelAction, RunRecord};
 
@@ -193,6 +193,11 @@ impl RunQueryStore for FaultyStores {
 
     async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError> {
         self.read("kept values", self.stores.kept_values(run)).await
+    }
+
+    async fn stored_request(&self, run: &RunId) -> Result<Option<StoredRunRequest>, StoreError> {
+        let request = self.stores.stored_request(run);
+        self.read("stored request", request).await
     }
 
     async fn standing(

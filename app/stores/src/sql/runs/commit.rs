@@ -138,6 +138,7 @@ pub(super) async fn delete_temporary_thread(
     run::Entity::update_many()
         .col_expr(run::Column::KwargsJson, Expr::value("{}"))
         .col_expr(run::Column::CompletionJson, own.into())
+        .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
         .filter(run::Column::ThreadId.eq(thread.as_str()))
         .exec(tx)
         .await?;

@@ -23,7 +23,8 @@ pub struct NewRun {
     pub thread_id: ThreadId,
     /// Id of the user who owns the run.
     pub user_id: Option<String>,
-    /// Stored request from which any process can start the run. Retained until the run ends.
+    /// Stored request from which any process can start the run. Retained until the run ends, and
+    /// afterwards if the run is poisoned.
     pub recipe: Arc<StoredRunRequest>,
     /// Owner of the run, if it starts at once.
     pub owner: NodeId,
