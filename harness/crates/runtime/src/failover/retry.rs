@@ -43,7 +43,7 @@ pub struct RetryPorts<'a> {
 #[non_exhaustive]
 pub enum RetryError {
     /// The run does not exist.
-    #[error("there is no run {0}")]
+    #[error("there is no run {0}: it never existed, or it was deleted with its thread")]
     NotFound(RunId),
     /// The run did not exhaust its attempts.
     #[error("run {run_id} is not poisoned: its status is {status}")]
