@@ -23,6 +23,7 @@ mod mcp;
 mod mcp_server;
 mod models;
 mod oidc;
+mod poison;
 mod quotas;
 mod redis;
 mod reload;

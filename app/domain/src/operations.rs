@@ -22,6 +22,8 @@ pub struct RunSummary {
     pub attempt: i64,
     /// Number of processes that died while executing it.
     pub losses: i64,
+    /// Reason of an early end.
+    pub stop_reason: Option<String>,
     /// Process that executes it.
     pub owner: Option<String>,
     /// `true` if that process has a valid lease.
@@ -74,6 +76,10 @@ pub trait OperationsStore: Send + Sync + std::fmt::Debug {
         statuses: &[RunStatus],
         limit: usize,
     ) -> Result<Vec<RunSummary>, StoreError>;
+
+    /// Returns up to `limit` poisoned runs of all users, newest first: they exhausted their
+    /// attempts.
+    async fn poisoned(&self, limit: usize) -> Result<Vec<RunSummary>, StoreError>;
 }
 
 #[cfg(test)]

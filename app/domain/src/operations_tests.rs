@@ -15,6 +15,7 @@ fn line(status: RunStatus) -> RunSummary {
         status,
         attempt: 1,
         losses: 0,
+        stop_reason: None,
         owner: Some("n".to_owned()),
         owner_is_alive: true,
         is_blocked: false,

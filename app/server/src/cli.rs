@@ -79,7 +79,7 @@ pub enum Command {
     Audit(AuditArgs),
     /// List the processes that execute runs.
     Nodes(NodesArgs),
-    /// List unfinished runs, or runs in a given state, of all users; cancel a run.
+    /// List unfinished runs, or runs in a given state, of all users; cancel or retry a run.
     Runs(RunsArgs),
     /// List and resend webhook calls about ended runs.
     #[command(subcommand)]
@@ -249,7 +249,7 @@ impl RunsArgs {
     /// Configuration file.
     pub fn file(&self) -> &FileArgs {
         match &self.command {
-            Some(RunsCommand::Cancel { file, .. }) => file,
+            Some(RunsCommand::Cancel { file, .. } | RunsCommand::Retry { file, .. }) => file,
             None => &self.file,
         }
     }
@@ -265,6 +265,14 @@ pub enum RunsCommand {
         /// Also roll back the changes of the run.
         #[arg(long)]
         rollback: bool,
+        /// Configuration file.
+        #[command(flatten)]
+        file: FileArgs,
+    },
+    /// Retry a poisoned run: queue a new run with its request.
+    Retry {
+        /// Run id, as shown by `runs --state poisoned`.
+        run_id: String,
         /// Configuration file.
         #[command(flatten)]
         file: FileArgs,
@@ -286,6 +294,8 @@ pub enum RunState {
     Timeout,
     /// Cancelled, or waiting for a user.
     Interrupted,
+    /// Failed because each attempt ended with its process.
+    Poisoned,
 }
 
 impl RunState {
@@ -295,7 +305,7 @@ impl RunState {
             Self::Pending => vec![RunStatus::Pending, RunStatus::Starting],
             Self::Running => vec![RunStatus::Running],
             Self::Success => vec![RunStatus::Success],
-            Self::Error => vec![RunStatus::Error],
+            Self::Error | Self::Poisoned => vec![RunStatus::Error],
             Self::Timeout => vec![RunStatus::Timeout],
             Self::Interrupted => vec![RunStatus::Interrupted],
         }

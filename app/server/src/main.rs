@@ -24,6 +24,7 @@ use deerflow_server::{serve, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
 use harness::config_file::{Environment, load};
 use harness::documents::{DocumentKind, worker};
+use harness::runtime::runs::RetryPorts;
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::inner;
 use mimalloc::MiMalloc;
@@ -259,6 +260,13 @@ async fn operate(
         nodes,
         runs,
         cancels,
+        retries: RetryPorts {
+            query: cancels,
+            create: cancels,
+            checkpointer: &stores.checkpoints,
+            ids: &stores.ids,
+            clock: &SystemClock,
+        },
         outbox,
         in_use: stores.in_use,
         now: SystemClock.now(),

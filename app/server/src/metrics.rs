@@ -96,6 +96,10 @@ fn install() -> Option<PrometheusHandle> {
     );
     describe_gauge!("deerflow_runs_active", "Active runs in this process");
     describe_counter!("deerflow_runs_total", "Ended runs by status");
+    describe_counter!(
+        "deerflow_runs_poisoned_total",
+        "Runs that ended because they exhausted their attempts"
+    );
     describe_histogram!(
         "deerflow_run_seconds",
         Unit::Seconds,

@@ -10,11 +10,11 @@ use deerflow_gateway::webhooks::{address, dead_letter_json};
 use harness::clock::iso;
 use harness::ids::RunId;
 use harness::runtime::runs::store::{NodeRecord, NodeStore, RunCreateStore, WebhookOutbox};
-use harness::runtime::runs::{CancelAction, RunStatus};
+use harness::runtime::runs::{CancelAction, RetryError, RetryPorts, RunStatus, retry_poisoned};
 use serde_json::{Value, json};
 
 use super::table::{Table, write_json};
-use crate::cli::{NodesArgs, RunsArgs, RunsCommand, WebhooksCommand};
+use crate::cli::{NodesArgs, RunState, RunsArgs, RunsCommand, WebhooksCommand};
 
 /// Maximum number of runs that are examined for stuck ones.
 const MAX_SCANNED_RUNS: usize = 100_000;
@@ -29,6 +29,8 @@ pub struct Operations<'a> {
     pub runs: &'a dyn OperationsStore,
     /// Cancellation requests.
     pub cancels: &'a dyn RunCreateStore,
+    /// Retries of poisoned runs.
+    pub retries: RetryPorts<'a>,
     /// Webhook calls.
     pub outbox: &'a dyn WebhookOutbox,
     /// `true` if a process is using the database. The row of a process with exclusive access
@@ -97,16 +99,19 @@ impl Operations<'_> {
 
     /// Runs `deerflow runs`.
     pub async fn runs(&self, args: &RunsArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-        if let Some(RunsCommand::Cancel {
-            run_id, rollback, ..
-        }) = &args.command
-        {
-            let action = if *rollback {
-                CancelAction::Rollback
-            } else {
-                CancelAction::Interrupt
-            };
-            return self.cancel(run_id, action, out).await;
+        match &args.command {
+            Some(RunsCommand::Cancel {
+                run_id, rollback, ..
+            }) => {
+                let action = if *rollback {
+                    CancelAction::Rollback
+                } else {
+                    CancelAction::Interrupt
+                };
+                return self.cancel(run_id, action, out).await;
+            }
+            Some(RunsCommand::Retry { run_id, .. }) => return self.retry(run_id, out).await,
+            None => {}
         }
         let statuses = match args.state {
             Some(state) if !args.stuck => state.statuses(),
@@ -118,16 +123,16 @@ impl Operations<'_> {
             args.limit
         };
         let idle = TimeDelta::seconds(i64::from(args.idle));
-        let found = self
-            .runs
-            .runs(&statuses, limit)
-            .await?
-            .into_iter()
-            .map(|mut run| {
-                run.owner_is_alive &= self.in_use;
-                let why = run.stuck_reason(self.now, idle);
-                (run, why)
-            });
+        let found = if args.state == Some(RunState::Poisoned) {
+            self.runs.poisoned(limit).await?
+        } else {
+            self.runs.runs(&statuses, limit).await?
+        };
+        let found = found.into_iter().map(|mut run| {
+            run.owner_is_alive &= self.in_use;
+            let why = run.stuck_reason(self.now, idle);
+            (run, why)
+        });
         let found: Vec<_> = found
             .filter(|(_, why)| !args.stuck || why.is_some())
             .take(args.limit)
@@ -144,6 +149,7 @@ impl Operations<'_> {
             "USER",
             "STATE",
             "ATTEMPT",
+            "LOSSES",
             "OWNER",
             "CREATED",
             "LAST WRITE",
@@ -154,7 +160,7 @@ impl Operations<'_> {
             let remark = if run.cancel_requested {
                 "cancel requested"
             } else {
-                ""
+                run.stop_reason.as_deref().unwrap_or_default()
             };
             table.row([
                 run.run_id.clone(),
@@ -162,6 +168,7 @@ impl Operations<'_> {
                 or_dash(&run.user_id),
                 run.status.to_string(),
                 run.attempt.to_string(),
+                run.losses.to_string(),
                 or_dash(&run.owner),
                 iso(run.created_at),
                 ago(self.now - run.updated_at),
@@ -195,6 +202,28 @@ impl Operations<'_> {
             out,
             "requested cancellation of run {}: {when}",
             run.run_id
+        )?)
+    }
+
+    async fn retry(&self, run_id: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+        let Ok(run) = RunId::parse(run_id) else {
+            bail!("{run_id:?} is not a run id")
+        };
+        let queued = match retry_poisoned(&run, self.retries).await {
+            Err(error @ (RetryError::NotFound(_) | RetryError::NotPoisoned { .. })) => {
+                bail!("{error}; `deerflow runs --state poisoned` lists all poisoned runs")
+            }
+            result => result?,
+        };
+        let when = if self.in_use {
+            "a server starts it when its thread is free"
+        } else {
+            "no server is running; it starts when one starts"
+        };
+        Ok(writeln!(
+            out,
+            "queued run {} as a retry of run {run}: {when}",
+            queued.run_id
         )?)
     }
 
@@ -280,6 +309,7 @@ fn run_json(run: &RunSummary, why: Option<&str>) -> Value {
         "state": run.status.as_str(),
         "attempt": run.attempt,
         "losses": run.losses,
+        "stop_reason": run.stop_reason,
         "owner": run.owner,
         "cancel_requested": run.cancel_requested,
         "created_at": iso(run.created_at),

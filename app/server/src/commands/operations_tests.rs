@@ -2,9 +2,16 @@
 
 use chrono::TimeDelta;
 use deerflow_stores::{
-    Database, DatabaseConfig, SqlNodeStore, SqlOperationsStore, SqlRunStore, SqlWebhookOutbox,
+    Database, DatabaseConfig, SqlCheckpointer, SqlNodeStore, SqlOperationsStore, SqlRunStore,
+    SqlWebhookOutbox,
 };
-use harness::runtime::runs::store::{NewRun, RunCommit, RunCommitStore, RunEnd, WebhookCall};
+use harness::clock::ManualClock;
+use harness::ids::SeededIds;
+use harness::runtime::actor_context::Owner;
+use harness::runtime::runs::store::{
+    NewRun, RunCommit, RunCommitStore, RunEnd, RunQueryStore, WebhookCall,
+};
+use harness::runtime::runs::{RETRIED_FROM, StopReason};
 use harness::runtime::tasks::Tasks;
 use harness::testkit::{at, commit_of, end_in, new_run, node, run};
 
@@ -48,6 +55,7 @@ impl Installation {
             SqlOperationsStore::new(db.clone()),
         );
         let (cancels, outbox) = (SqlRunStore::new(db.clone()), SqlWebhookOutbox::new(db));
+        let (checkpoints, ids) = (SqlCheckpointer::new(db.clone()), SeededIds::new(1));
         let in_use = Database::probe(&DatabaseConfig::Sqlite(self.directory.path().to_owned()))
             .await
             .unwrap()
@@ -56,6 +64,13 @@ impl Installation {
             nodes: &nodes,
             runs: &runs,
             cancels: &cancels,
+            retries: RetryPorts {
+                query: &cancels,
+                create: &cancels,
+                checkpointer: &checkpoints,
+                ids: &ids,
+                clock: &ManualClock::starting_at(at(100)),
+            },
             outbox: &outbox,
             in_use,
             now: at(0) + TimeDelta::hours(1),
@@ -234,6 +249,85 @@ async fn run_cancel_is_requested() {
         })
         .await;
     assert_eq!(failed[0]["run_id"], "r1");
+}
+
+#[tokio::test]
+async fn poisoned_run_is_listed_and_retried() {
+    let installation = Installation::new().await;
+    let runs = SqlRunStore::new(installation.server.clone());
+    for (id, reason) in [
+        ("r1", StopReason::AttemptsExhausted),
+        ("r2", StopReason::NodeLost),
+    ] {
+        let admitted = runs.admit(new_run(id, &format!("t-{id}"))).await;
+        let end = RunEnd {
+            stop_reason: Some(reason.into()),
+            ..end_in(RunStatus::Error)
+        };
+        let commit = RunCommit {
+            end: Some(end),
+            ..commit_of(&admitted.unwrap().run)
+        };
+        runs.commit(commit).await.unwrap();
+    }
+    let poisoned = || RunsArgs {
+        state: Some(RunState::Poisoned),
+        ..all()
+    };
+    let found = installation.json(poisoned()).await;
+    assert_eq!(
+        (
+            found.as_array().unwrap().len(),
+            &found[0]["run_id"],
+            &found[0]["stop_reason"],
+            &found[0]["losses"]
+        ),
+        (1, &json!("r1"), &json!("attempts_exhausted"), &json!(0))
+    );
+    let text = installation.runs(poisoned()).await.unwrap();
+    assert!(text.contains("attempts_exhausted"), "{text}");
+    let text = installation.runs(retry("r1")).await.unwrap();
+    assert!(text.contains("as a retry of run r1"), "{text}");
+    let queued = installation.json(all()).await;
+    assert_eq!(
+        (
+            &queued[0]["state"],
+            &queued[0]["thread_id"],
+            &queued[0]["owner"]
+        ),
+        (&json!("pending"), &json!("t-r1"), &Value::Null)
+    );
+    let new = RunId::parse(queued[0]["run_id"].as_str().unwrap()).unwrap();
+    let new = runs.get(&new, &Owner::None).await.unwrap().unwrap();
+    assert_eq!(new.metadata[RETRIED_FROM], "r1");
+}
+
+#[tokio::test]
+async fn refused_retry_names_its_cause() {
+    let installation = Installation::new().await;
+    let runs = SqlRunStore::new(installation.server.clone());
+    runs.admit(new_run("r1", "t1")).await.unwrap();
+    for (id, cause) in [
+        ("r 1", "is not a run id"),
+        (
+            "r2",
+            "deleted with its thread; `deerflow runs --state poisoned`",
+        ),
+        ("r1", "run r1 is not poisoned: its status is starting"),
+    ] {
+        let refused = installation.runs(retry(id)).await.unwrap_err().to_string();
+        assert!(refused.contains(cause), "{refused}");
+    }
+}
+
+fn retry(id: &str) -> RunsArgs {
+    RunsArgs {
+        command: Some(RunsCommand::Retry {
+            run_id: id.to_owned(),
+            file: FileArgs::default(),
+        }),
+        ..all()
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! Opens the stores of operator commands, whether or not a server is running.
 
-use deerflow_stores::{Database, SqlNodeStore, SqlOperationsStore, SqlRunStore, SqlWebhookOutbox};
+use deerflow_stores::{
+    Database, SqlCheckpointer, SqlNodeStore, SqlOperationsStore, SqlRunStore, SqlWebhookOutbox,
+};
 use harness::config::AppConfig;
+use harness::ids::SystemIds;
 
 use super::database::database_of;
 use crate::config::Settings;
@@ -13,8 +16,12 @@ pub struct OperatorStores {
     pub nodes: SqlNodeStore,
     /// Run lists.
     pub runs: SqlOperationsStore,
-    /// Cancellation requests.
+    /// Runs, to cancel or retry them.
     pub cancels: SqlRunStore,
+    /// Progress of runs.
+    pub checkpoints: SqlCheckpointer,
+    /// Ids of retrying runs.
+    pub ids: SystemIds,
     /// Webhook calls.
     pub outbox: SqlWebhookOutbox,
     /// `true` if a process is using the database.
@@ -30,6 +37,8 @@ pub async fn open(config: &AppConfig, settings: &Settings) -> anyhow::Result<Ope
         nodes: SqlNodeStore::new(db.clone()),
         runs: SqlOperationsStore::new(db.clone()),
         cancels: SqlRunStore::new(db.clone()),
+        checkpoints: SqlCheckpointer::new(db.clone()),
+        ids: SystemIds::default(),
         outbox: SqlWebhookOutbox::new(&db),
         in_use,
     })

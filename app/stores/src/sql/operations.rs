@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use deerflow_domain::operations::{OperationsStore, RunSummary};
-use deerflow_runtime::runs::RunStatus;
 use deerflow_runtime::runs::store::StoreError;
+use deerflow_runtime::runs::{RunStatus, StopReason};
 use sea_orm::{ConnectionTrait, DbErr, QueryResult, Statement, Value};
 
 use crate::db::clock::now_of;
@@ -31,7 +31,6 @@ impl OperationsStore for SqlOperationsStore {
         statuses: &[RunStatus],
         limit: usize,
     ) -> Result<Vec<RunSummary>, StoreError> {
-        let backend = self.db.reads().get_database_backend();
         let words: Vec<_> = statuses
             .iter()
             .map(|status| format!("'{status}'"))
@@ -39,16 +38,33 @@ impl OperationsStore for SqlOperationsStore {
         if words.is_empty() {
             return Ok(Vec::new());
         }
+        let condition = format!("runs.status IN ({})", words.join(", "));
+        self.select(&condition, limit).await
+    }
+
+    async fn poisoned(&self, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        let condition = format!(
+            "runs.status = '{}' AND runs.stop_reason = '{}'",
+            RunStatus::Error,
+            StopReason::AttemptsExhausted
+        );
+        self.select(&condition, limit).await
+    }
+}
+
+impl SqlOperationsStore {
+    /// Returns up to `limit` runs that satisfy the SQL condition, newest first.
+    async fn select(&self, condition: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        let backend = self.db.reads().get_database_backend();
         let sql = format!(
-            "SELECT run_id, thread_id, user_id, assistant_id, status, attempt, losses, owner, created_at, updated_at, \
+            "SELECT run_id, thread_id, user_id, assistant_id, status, attempt, losses, stop_reason, owner, created_at, updated_at, \
                 cancel_action, \
                 (SELECT COUNT(*) FROM nodes WHERE nodes.node_id = runs.owner AND nodes.lease_until > {now}) AS lives, \
                 (SELECT COUNT(*) FROM runs AS other WHERE other.thread_id = runs.thread_id AND other.run_id <> runs.run_id \
                     AND other.status IN ('pending', 'starting', 'running') \
                     AND (other.status <> 'pending' OR other.attempt > 1)) AS before_it \
-            FROM runs WHERE runs.status IN ({words}) ORDER BY created_at DESC, run_id DESC LIMIT $1",
+            FROM runs WHERE {condition} ORDER BY created_at DESC, run_id DESC LIMIT $1",
             now = now_of(backend),
-            words = words.join(", "),
         );
         let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
         let rows = read(
@@ -72,6 +88,7 @@ fn run_line(row: &QueryResult) -> Result<RunSummary, DbErr> {
             .ok_or_else(|| DbErr::Type(format!("unknown status {status:?}")))?,
         attempt: row.try_get("", "attempt")?,
         losses: row.try_get("", "losses")?,
+        stop_reason: row.try_get("", "stop_reason")?,
         owner: row.try_get("", "owner")?,
         owner_is_alive: row.try_get::<i64>("", "lives")? > 0,
         is_blocked: row.try_get::<i64>("", "before_it")? > 0,

@@ -16,7 +16,7 @@ use crate::runtime::runs::store::{
     AdmitError, Admitted, CallProgress, Claimed, CommitError, EventQuery, Lease, NewRun,
     NewRunEvent, NodeRecord, NodeStore, OwnedRun, RunCommit, RunCommitStore, RunCreateStore,
     RunDeleteStore, RunEvent, RunEventStore, RunListQuery, RunQueryStore, StoreError,
-    StoreLockStatus, ToolLedger, UnfinishedRun,
+    StoreLockStatus, StoredRunRequest, ToolLedger, UnfinishedRun,
 };
 use crate::runtime::runs::{CancelAction, RunRecord, UserRunLimits};
 
@@ -129,24 +129,16 @@ impl RunCreateStore for FaultyStores {
         node: &NodeId,
         now: DateTime<Utc>,
     ) -> Result<Option<Claimed>, StoreError> {
-        let (stores, world, name, node) = (
-            self.stores.clone(),
-            self.world.clone(),
-            self.name.clone(),
-            node.clone(),
-        );
-        let work = async move {
-            let taken = stores.take_over(&node, now).await?;
-            if let Some(taken) = &taken {
-                world.observations.lock().counts.attempts += 1;
-                world.log_event(
-                    name,
-                    format_args!("takes {}/{} over", taken.run.run_id, taken.run.attempt),
-                );
-            }
-            Ok(taken)
-        };
-        self.write("take over", String::new(), work).await
+        self.take_over_with(None, node, now).await
+    }
+
+    async fn take_over_except(
+        &self,
+        losses: u32,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
+        self.take_over_with(Some(losses), node, now).await
     }
 
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
@@ -165,6 +157,37 @@ impl RunCreateStore for FaultyStores {
             stores.request_cancel(&run, action, at).await
         })
         .await
+    }
+}
+
+impl FaultyStores {
+    async fn take_over_with(
+        &self,
+        except: Option<u32>,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
+        let (stores, world, name, node) = (
+            self.stores.clone(),
+            self.world.clone(),
+            self.name.clone(),
+            node.clone(),
+        );
+        let work = async move {
+            let taken = match except {
+                Some(losses) => stores.take_over_except(losses, &node, now).await?,
+                None => stores.take_over(&node, now).await?,
+            };
+            if let Some(taken) = &taken {
+                world.observations.lock().counts.attempts += 1;
+                world.log_event(
+                    name,
+                    format_args!("takes {}/{} over", taken.run.run_id, taken.run.attempt),
+                );
+            }
+            Ok(taken)
+        };
+        self.write("take over", String::new(), work).await
     }
 }
 
@@ -194,6 +217,11 @@ impl RunQueryStore for FaultyStores {
 
     async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError> {
         self.read("kept values", self.stores.kept_values(run)).await
+    }
+
+    async fn stored_request(&self, run: &RunId) -> Result<Option<StoredRunRequest>, StoreError> {
+        let request = self.stores.stored_request(run);
+        self.read("stored request", request).await
     }
 
     async fn standing(

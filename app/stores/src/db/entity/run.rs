@@ -27,7 +27,7 @@ pub(crate) struct Model {
     pub(crate) completion_json: Option<String>,
     /// Number of the attempt's last commit, 0 before the first.
     pub(crate) last_batch: i64,
-    /// The stored request, until the run ends.
+    /// The stored request, until the run ends; retained if it is poisoned.
     pub(crate) recipe_json: Option<String>,
     pub(crate) webhook: Option<String>,
     /// The node that executes it.

@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use deerflow_core::compute::heavy_poll;
 use deerflow_core::ids::{RunId, ThreadId};
-use deerflow_runtime::runs::store::{CommitError, RunCommit, RunCommitStore};
+use deerflow_runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd};
 use deerflow_runtime::runs::{RunCompletionData, ThreadStatus};
-use metrics::histogram;
+use metrics::{counter, histogram};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter};
 use tokio::time::Instant;
@@ -50,6 +50,7 @@ impl SqlRunStore {
         } else {
             WriteClass::Progress
         };
+        let is_poisoned = commit.end.as_ref().is_some_and(RunEnd::is_poisoned);
         let result = self
             .db
             .writes()
@@ -64,7 +65,12 @@ impl SqlRunStore {
         match result {
             Err(CommitRefusal::Repeated(outcome)) => Ok(outcome),
             Err(CommitRefusal::Refused(error)) => Err(error),
-            Ok(outcome) => Ok(outcome),
+            Ok(outcome) => {
+                if is_poisoned {
+                    counter!("deerflow_runs_poisoned_total").increment(1);
+                }
+                Ok(outcome)
+            }
         }
     }
 
@@ -138,6 +144,7 @@ pub(super) async fn delete_temporary_thread(
     run::Entity::update_many()
         .col_expr(run::Column::KwargsJson, Expr::value("{}"))
         .col_expr(run::Column::CompletionJson, own.into())
+        .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
         .filter(run::Column::ThreadId.eq(thread.as_str()))
         .exec(tx)
         .await?;

@@ -187,12 +187,14 @@ fn guarded_update(commit: &RunCommit, backend: DbBackend) -> UpdateMany<run::Ent
                 run::Column::StopReason,
                 Expr::value(end.stop_reason.as_deref().map(plain)),
             )
-            .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
             .col_expr(run::Column::Owner, Expr::value(Option::<String>::None))
             .col_expr(
                 run::Column::CompletionJson,
                 Expr::value(json_text(&end.completion)),
             );
+        if !end.is_poisoned() {
+            update = update.col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None));
+        }
     } else if let Some(next) = commit.advance {
         update = update.col_expr(run::Column::Status, Expr::value(next.as_str()));
         if next == RunStatus::Running {

@@ -38,7 +38,7 @@ static UPDATE_RUN: LazyLock<String> = LazyLock::new(|| {
 
 const END_RUN: &str = "\
     UPDATE runs SET updated_at = ?2, last_batch = ?3, status = ?4, completion_json = ?5, error = ?6, error_name = ?7, \
-        stop_reason = ?8, recipe_json = NULL, owner = NULL \
+        stop_reason = ?8, recipe_json = CASE WHEN ?9 THEN recipe_json END, owner = NULL \
     WHERE run_id = ?1";
 
 /// Commits.
@@ -143,6 +143,7 @@ fn end_run(
         plain_text(&end.error),
         plain_text(&end.error_name),
         plain_text(&end.stop_reason),
+        end.is_poisoned(),
     ];
     connection.prepare_cached(END_RUN)?.execute(values)?;
     for (model, usage) in end.completion.by_model() {

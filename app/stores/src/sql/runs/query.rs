@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
-use deerflow_runtime::runs::store::{RunListQuery, RunQueryStore, StoreError, UnfinishedRun};
+use deerflow_runtime::runs::store::{
+    RunListQuery, RunQueryStore, StoreError, StoredRunRequest, UnfinishedRun,
+};
 use deerflow_runtime::runs::{RunRecord, RunStatus};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
@@ -13,6 +15,7 @@ use super::row::{record, records};
 use crate::db::connect::Database;
 use crate::db::entity::{moment, run};
 use crate::db::error::read;
+use crate::db::json::from_json;
 use crate::sql::requests::stored_values;
 
 #[async_trait]
@@ -49,6 +52,20 @@ impl RunQueryStore for SqlRunStore {
 
     async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError> {
         Ok(read(stored_values(self.db.reads(), run).await)?.map(Bytes::from))
+    }
+
+    async fn stored_request(&self, run: &RunId) -> Result<Option<StoredRunRequest>, StoreError> {
+        let request = run::Entity::find_by_id(run.as_str())
+            .select_only()
+            .column(run::Column::RecipeJson)
+            .into_tuple::<Option<String>>()
+            .one(self.db.reads())
+            .await;
+        let request = read(request)?.flatten();
+        let parsed = request.map(|text| from_json::<StoredRunRequest>(&text));
+        parsed.transpose().map_err(|reason| {
+            StoreError::Failed(format!("the request of run {run} is damaged: {reason}"))
+        })
     }
 
     async fn standing(

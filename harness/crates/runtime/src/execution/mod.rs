@@ -41,6 +41,8 @@ use deerflow_core::state::ThreadState;
 use deerflow_core::tasks::panic_text;
 use stream_end::StreamEnd;
 
+pub(crate) use prepare::{MAX_SUCCESSORS, START};
+
 /// Timeout of the prepare phase.
 const PREPARE_LIMIT: Duration = Duration::from_secs(60);
 

@@ -16,9 +16,9 @@ use deerflow_core::compute::{Size, heavy_poll};
 use deerflow_core::state::{StateUpdate, ThreadState};
 
 /// Name of the pending task of a checkpoint that precedes the input.
-pub(super) const START: &str = "__start__";
+pub(crate) const START: &str = "__start__";
 /// Maximum number of checkpoints that are searched for a successor.
-pub(super) const MAX_SUCCESSORS: usize = 1_000;
+pub(crate) const MAX_SUCCESSORS: usize = 1_000;
 
 impl Execution {
     /// Loads the state, reduces the input into it, publishes the result, and starts the agent. The

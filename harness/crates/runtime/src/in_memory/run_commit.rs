@@ -77,7 +77,10 @@ impl RunCommitStore for InMemoryStores {
             thread.store_checkpoint(write);
         }
         let Some(end) = commit.end else { return Ok(()) };
-        (run.recipe, run.owner) = (None, None);
+        run.owner = None;
+        if !end.is_poisoned() {
+            run.recipe = None;
+        }
         if end.forget_calls {
             run.calls.clear();
         }
@@ -132,6 +135,7 @@ impl RunCommitStore for InMemoryStores {
                 .values_mut()
                 .filter(|run| run.record.thread_id == commit.thread_id)
             {
+                run.recipe = None;
                 run.record.kwargs = serde_json::json!({});
                 run.record.completion = std::mem::take(&mut run.record.completion).without_text();
             }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::tables::{InMemoryStores, Run, Tables};
 use crate::definition::{RunRecord, StoreError};
-use crate::ports::{RunDeleteStore, RunListQuery, RunQueryStore, UnfinishedRun};
+use crate::ports::{RunDeleteStore, RunListQuery, RunQueryStore, StoredRunRequest, UnfinishedRun};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
 
@@ -60,6 +60,12 @@ impl RunQueryStore for InMemoryStores {
             .lock()
             .request_of(run)
             .and_then(|request| request.values.clone()))
+    }
+
+    async fn stored_request(&self, run: &RunId) -> Result<Option<StoredRunRequest>, StoreError> {
+        let tables = self.0.lock();
+        let request = tables.runs.get(run).and_then(|run| run.recipe.as_deref());
+        Ok(request.cloned())
     }
 
     async fn standing(

@@ -9,7 +9,7 @@ use super::run_event_store::NewRunEvent;
 use super::webhook_outbox::WebhookCall;
 use crate::agent::CallEntry;
 use crate::checkpoint::CheckpointWrite;
-use crate::definition::{RunCompletionData, RunStatus, ThreadStatus};
+use crate::definition::{RunCompletionData, RunStatus, StopReason, ThreadStatus};
 use deerflow_core::ids::{RunId, ThreadId};
 
 /// End of a run, written once.
@@ -40,6 +40,15 @@ pub struct RunEnd {
     pub discard_checkpoints: bool,
     /// `true` to delete the run's ledger entries, if it may have any.
     pub forget_calls: bool,
+}
+
+impl RunEnd {
+    /// Reports whether the run is poisoned: it exhausted its attempts. The store retains its stored
+    /// request, so that an operator can retry it.
+    pub fn is_poisoned(&self) -> bool {
+        self.status == RunStatus::Error
+            && self.stop_reason.as_deref() == Some(StopReason::AttemptsExhausted.as_str())
+    }
 }
 
 /// Changes of a run that become durable together.
@@ -133,6 +142,9 @@ pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
     /// thread is free; it stays `busy` if it has other unfinished runs. A temporary thread is
     /// deleted with the last end, and with it the content of the run: its `kwargs` become `{}` and
     /// its completion has only numbers.
+    ///
+    /// The end removes the stored request of the run, except that of a
+    /// [poisoned](RunEnd::is_poisoned) run whose thread remains.
     ///
     /// A numbered commit whose batch is not greater than the last one of this attempt was written
     /// before, although the caller received no confirmation. It has no effect and returns `Ok`,

@@ -23,7 +23,8 @@ pub struct NewRun {
     pub thread_id: ThreadId,
     /// Id of the user who owns the run.
     pub user_id: Option<String>,
-    /// Stored request from which any process can start the run. Retained until the run ends.
+    /// Stored request from which any process can start the run. Retained until the run ends, and
+    /// afterwards if the run is poisoned.
     pub recipe: Arc<StoredRunRequest>,
     /// Owner of the run, if it starts at once.
     pub owner: NodeId,
@@ -144,6 +145,19 @@ pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
         node: &NodeId,
         now: DateTime<Utc>,
     ) -> Result<Option<Claimed>, StoreError>;
+
+    /// Claims a run as [`take_over`](Self::take_over) does, but none whose owners died exactly
+    /// `losses` times before. The default claims any orphaned run; then runs on their last attempt
+    /// are not isolated.
+    async fn take_over_except(
+        &self,
+        losses: u32,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
+        let _losses = losses;
+        self.take_over(node, now).await
+    }
 
     /// Returns the earliest start after `now` of the delayed runs; `None` if no run is delayed.
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError>;

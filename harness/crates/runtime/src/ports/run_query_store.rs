@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
+use super::run_create_store::StoredRunRequest;
 use crate::definition::{RunRecord, RunStatus, StoreError};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
@@ -65,6 +66,14 @@ pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
 
     /// Returns the final state stored for repeated requests, while the request key is retained.
     async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError>;
+
+    /// Returns the stored request of a run that is unfinished or
+    /// [poisoned](super::RunEnd::is_poisoned). `None` for other runs, and by default, for a store
+    /// whose poisoned runs cannot be retried.
+    async fn stored_request(&self, run: &RunId) -> Result<Option<StoredRunRequest>, StoreError> {
+        let _run = run;
+        Ok(None)
+    }
 
     /// Lists the owner's unfinished runs, oldest first, of one thread if given. Reads only the
     /// fields of [`UnfinishedRun`].

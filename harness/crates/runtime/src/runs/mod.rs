@@ -25,6 +25,7 @@ pub use crate::definition::{
     StreamModes, ThreadCommand, ThreadStatus, ThreadTtl, UserRunLimits,
 };
 pub use crate::dispatch::RunHandle;
+pub use crate::failover::{RETRIED_FROM, RetryError, RetryPorts, retry_poisoned};
 pub use crate::kernel::{LeaseStatus, RunError, RunOutcome, RunRegistry, RunValues, Runtime};
 pub use crate::ports::{
     LifecycleKind, NoFileChanges, NodeNotifier, NullObserver, RunFileChanges, RunLifecycleEvent,

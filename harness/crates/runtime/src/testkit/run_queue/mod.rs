@@ -1,5 +1,6 @@
 //! Contract of queued and delayed runs.
 
+mod poisoned;
 mod preemption;
 mod user_limits;
 
@@ -15,6 +16,10 @@ pub use user_limits::{
     concurrent_admissions_hold_user_limits, user_at_limit_has_runs_queued_and_rejected,
 };
 
+pub use poisoned::{
+    other_ended_runs_have_no_request, poisoned_run_retains_its_request,
+    request_is_deleted_with_temporary_thread,
+};
 pub use preemption::{
     cancelled_queued_run_never_starts, cancelled_released_run_blocks_thread_until_its_end,
     interrupting_run_waits_for_active_run_only, released_run_resumes_before_other_runs_of_thread,
