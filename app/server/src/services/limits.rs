@@ -58,7 +58,8 @@ impl LimitedStores {
         }
     }
 
-    fn set(&self, quotas: UserQuotas) {
+    /// Sets the quotas of each user.
+    pub(crate) fn set(&self, quotas: UserQuotas) {
         self.database.quotas().set(quotas);
         self.files.set(quotas.file_bytes);
     }

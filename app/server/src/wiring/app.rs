@@ -60,6 +60,9 @@ impl App {
         let (bridge, bell) = bridge::open(context, stores.streams.clone())?;
         bridge.start().await?;
         let resources = &Resources::open(context, stores).await?;
+        let rules = LimitRules::new(settings);
+        let limited = LimitedStores::new(&stores.database, &resources.file_quota);
+        limited.set(rules.quotas(&context.now));
         let agents = agents::open(context, stores, resources);
         let flows = flows::open(context, stores, &resources.files, agents.clone()).await?;
         let assistants = flows.assistants.clone();
@@ -73,9 +76,7 @@ impl App {
         }
         let node = NodeLifecycle::new(runs.runtime());
         runs::join(&node, role).await?;
-        let rules = LimitRules::new(settings);
-        let quotas = LimitedStores::new(&stores.database, &resources.file_quota);
-        limits::apply_config_changes(config, rules, node, quotas, &tasks);
+        limits::apply_config_changes(config, rules, node, limited, &tasks);
         let channels = channels::open(context, stores)?;
         let gateway = gateway::open(context, stores, resources, &runs, flows, policy, &channels)?;
         let client = client::open(context, resources, gateway.clone());

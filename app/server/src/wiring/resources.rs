@@ -15,7 +15,6 @@ use super::{commands, documents, mcp, skills};
 use crate::agents::custom_files::FileCustomAgents;
 use crate::sandbox::OpenedSandbox;
 use crate::sandbox::mounts::mounted;
-use crate::services::limits::LimitRules;
 
 /// Resources of users and their threads.
 #[derive(Debug)]
@@ -54,9 +53,8 @@ impl Resources {
         let commands = commands::open(config, settings, mounts, tasks).await;
         let custom = Arc::new(FileCustomAgents::new(files.home()));
         let mcp = mcp::open(config, extensions, &files, tasks)?;
-        let quotas = LimitRules::new(settings).quotas(&context.now);
         Ok(Self {
-            file_quota: FileQuota::new(settings.home.as_path(), quotas.file_bytes),
+            file_quota: FileQuota::new(settings.home.as_path(), None),
             files,
             skills,
             memories,

@@ -20,7 +20,6 @@ use super::context::Context;
 use super::database::{data_folder, database_of, node_address};
 use super::journal::{self, EventStores};
 use super::user_rows::UserRows;
-use crate::services::limits::LimitRules;
 
 /// All stores, over one database.
 #[derive(Debug)]
@@ -61,20 +60,15 @@ impl Stores {
         let address = database_of(config, settings)?;
         let reserve = config.database.disk_reserve_bytes();
         let db = Database::open_with_reserve(&address, reserve, tasks).await?;
-        db.quotas().set(LimitRules::new(settings).quotas(config));
-        let process = context.ids.node_id();
-        let mut probes: Vec<Arc<dyn ReadinessProbe>> = vec![
-            Arc::new(DatabaseReadiness::new(db.clone(), process.as_str())),
-            data_folder(settings),
-        ];
+        let ready = DatabaseReadiness::new(db.clone(), context.ids.node_id().as_str());
+        let mut probes: Vec<Arc<dyn ReadinessProbe>> = vec![Arc::new(ready), data_folder(settings)];
         let runs = Arc::new(SqlRunStore::new(db.clone()));
         let journal = journal::open(config, settings, &mut probes)?;
         let nodes = SqlNodeStore::new(db.clone()).with_address(node_address(settings));
+        let clock = db.clock(tasks).await;
+        let clock = clock.context("cannot read the time from the database")?;
         Ok(Self {
-            clock: db
-                .clock(tasks)
-                .await
-                .context("cannot read the time from the database")?,
+            clock,
             of_events: EventStores::new(&db, &runs, journal),
             runs,
             nodes: Arc::new(nodes),

@@ -27,6 +27,8 @@ pub struct OpenedAccounts {
     pub stores: AccountStores,
     /// Clock of the stores.
     pub clock: Arc<dyn Clock>,
+    /// Amounts that count towards quotas.
+    pub usage: SqlQuotaUsage,
     db: Database,
     cache: Arc<SessionCache>,
     /// `true` if a process is using the database.
@@ -60,6 +62,7 @@ pub async fn open(
         service,
         stores,
         clock,
+        usage: SqlQuotaUsage::new(db.clone()),
         db,
         cache,
         in_use,
@@ -67,11 +70,6 @@ pub async fn open(
 }
 
 impl OpenedAccounts {
-    /// Returns the store of the amounts that count towards quotas.
-    pub fn usage(&self) -> SqlQuotaUsage {
-        SqlQuotaUsage::new(self.db.clone())
-    }
-
     /// Prepares the deletion of accounts. Fails if a running server has locked the journal.
     pub fn deletion(
         &self,
@@ -94,12 +92,8 @@ impl OpenedAccounts {
         };
         let files = FileHome::new(settings.home.as_path(), FileLimits::default());
         let data = user_data::of_command(&self.db, ending, threads, &files);
-        let (stores, cache, clock) = (&self.stores, &self.cache, &self.clock);
-        Ok(AccountDeletion::new(
-            stores.clone(),
-            cache.clone(),
-            data,
-            clock.clone(),
-        ))
+        let (stores, cache) = (self.stores.clone(), self.cache.clone());
+        let clock = self.clock.clone();
+        Ok(AccountDeletion::new(stores, cache, data, clock))
     }
 }

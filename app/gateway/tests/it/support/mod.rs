@@ -2,6 +2,7 @@
 //! message selects.
 
 mod agent;
+mod bodies;
 mod flows;
 mod ports;
 mod response;
@@ -49,6 +50,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 pub(crate) use self::agent::OneAgent;
+pub(crate) use self::bodies::{saying, saying_with};
 pub(crate) use self::flows::FLOW;
 pub(crate) use self::ports::config;
 use self::ports::{Catalog, Files, NoMetrics, ScriptedAssist};
@@ -385,18 +387,4 @@ impl Gateway {
         }
         panic!("run {run} did not end");
     }
-}
-
-/// Returns a run request with one message.
-pub(crate) fn saying(text: &str) -> Value {
-    json!({ "assistant_id": "lead_agent", "input": { "messages": [{ "type": "human", "content": text }] } })
-}
-
-/// Returns `saying` with additional fields.
-pub(crate) fn saying_with(text: &str, more: Value) -> Value {
-    let mut body = saying(text);
-    for (key, value) in more.as_object().expect("an object") {
-        body[key] = value.clone();
-    }
-    body
 }

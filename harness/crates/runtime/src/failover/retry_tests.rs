@@ -141,7 +141,9 @@ async fn repeatedly_poisoned_run_has_its_input_once() {
         // A process that claims the new run and dies.
         let create = &next.runtime().ports().create;
         let due = again.created_at;
-        let claimed = create.claim(&crate::testkit::node("dead"), due).await;
+        let claimed = create
+            .claim(&crate::testkit::node("dead"), due, UserRunLimits::default())
+            .await;
         assert_eq!(claimed.unwrap().unwrap().losses, 0);
         let last = poisoning(&next).await;
         let new = retry(&last, &again.run_id).await.unwrap();
