@@ -30,7 +30,9 @@ pub mod testkit;
 
 #[cfg(feature = "http")]
 pub use deerflow_core::net;
-pub use deerflow_core::{clock, config, fair_permits, ids, json_size, messages, quota, state};
+pub use deerflow_core::{
+    clock, config, fair_permits, ids, json_size, messages, permit_waits, quota, state,
+};
 pub use deerflow_models as models;
 #[cfg(feature = "mcp")]
 pub use deerflow_sandbox::child_process;

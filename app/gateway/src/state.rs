@@ -26,9 +26,7 @@ use harness::models::UsageRecorder;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::runs::store::{RequestStore, RunEventStore, WebhookOutbox};
-use harness::runtime::runs::{
-    NodeLifecycle, QueueReason, RunError, RunQueries, RunRecord, RunsFacade,
-};
+use harness::runtime::runs::{NodeLifecycle, RunError, RunQueries, RunRecord, RunsFacade};
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::FileQuota;
 use harness::skills::Skills;
@@ -255,11 +253,11 @@ impl GatewayState {
         RunQueries::new(self.runs.runtime())
     }
 
-    /// Returns why the queued ones of these runs of one user are queued.
+    /// Returns why those of these runs of one user that wait do so.
     pub(crate) async fn queue_reasons(
         &self,
         runs: &[RunRecord],
-    ) -> Result<HashMap<RunId, QueueReason>, RunError> {
+    ) -> Result<HashMap<RunId, &'static str>, RunError> {
         self.run_queries().queue_reasons(runs).await
     }
 

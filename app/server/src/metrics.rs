@@ -116,6 +116,10 @@ fn install() -> Option<PrometheusHandle> {
     );
     describe_gauge!("deerflow_runs", "Unfinished runs of all processes by state");
     describe_gauge!(
+        "deerflow_permit_waits",
+        "Requests in this process that wait for a permit, by kind of work"
+    );
+    describe_gauge!(
         "deerflow_runs_queued",
         "Queued runs of all processes by the reason why they wait"
     );

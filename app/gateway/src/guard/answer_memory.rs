@@ -11,6 +11,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use harness::fair_permits::{FairPermit, FairPermits};
 use harness::runtime::actor_context::required_user_id;
 use hyper::body::{Frame, SizeHint};
 use metrics::{counter, gauge};
@@ -71,7 +72,7 @@ pub(crate) struct AnswerMemory(Arc<Budget>);
 struct Budget {
     sizes: Sizes,
     total: Arc<Semaphore>,
-    builders: Arc<Semaphore>,
+    builders: FairPermits,
     users: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
@@ -113,7 +114,7 @@ impl Budget {
         Self {
             sizes,
             total: Arc::new(Semaphore::new(sizes.total / UNIT)),
-            builders: Arc::new(Semaphore::new(sizes.builders)),
+            builders: FairPermits::new("states", sizes.builders),
             users: Mutex::default(),
         }
     }
@@ -134,11 +135,11 @@ impl Budget {
 
     /// Waits until `user` has a part of its share left and fewer answers than the limit are built.
     /// Nothing of the answer is in memory yet.
-    async fn turn(&self, share: &Semaphore) -> Option<OwnedSemaphorePermit> {
+    async fn turn(&self, user: &str, share: &Semaphore) -> Option<FairPermit> {
         let turn = async {
             // Released at once: only a user who has read earlier answers gets a turn.
             drop(share.acquire_many(units(SMALL)).await.ok()?);
-            self.builders.clone().acquire_owned().await.ok()
+            Some(self.builders.acquire(user).await)
         };
         timeout(TURN_TIMEOUT, turn).await.ok().flatten()
     }
@@ -177,8 +178,9 @@ pub(crate) async fn limit_answer(
     let mut share = None;
     let mut turn = None;
     if reads_states {
-        let own = budget.share(&user());
-        turn = budget.turn(&own).await;
+        let user = user();
+        let own = budget.share(&user);
+        turn = budget.turn(&user, &own).await;
         if turn.is_none() {
             return busy();
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode};
 use chrono::{DateTime, Utc};
 use harness::ids::RunId;
+use harness::permit_waits;
 use harness::runtime::runs::store::UnfinishedRun;
 use harness::runtime::runs::{NodeLifecycle, QueueReason, RunQueries, RunStatus};
 use metrics::{counter, gauge, histogram};
@@ -61,6 +62,9 @@ impl RunGauges {
     ) {
         if let Some(lease) = node.lease() {
             gauge!("deerflow_lease_age_seconds").set(lease.age.as_secs_f64());
+        }
+        for (work, waiting) in permit_waits::waiting() {
+            gauge!("deerflow_permit_waits", "work" => work).set(waiting as f64);
         }
         let mut last = self.0.lock().await;
         if last.is_some_and(|at| at.elapsed() < REFRESH_INTERVAL) {

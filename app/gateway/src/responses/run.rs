@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use harness::clock::iso;
 use harness::ids::RunId;
-use harness::runtime::runs::{CancelAction, QueueReason, RunRecord, RunStatus};
+use harness::runtime::runs::{CancelAction, RunRecord, RunStatus};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -28,15 +28,15 @@ pub fn run_status(run: &RunRecord, dialect: Dialect) -> &'static str {
     }
 }
 
-/// Returns a run. A queued run states its reason in `queue_reason`.
+/// Returns a run. One that waits states its reason in `queue_reason`.
 pub fn queued_run_json(
     run: &RunRecord,
-    reasons: &HashMap<RunId, QueueReason>,
+    reasons: &HashMap<RunId, &'static str>,
     dialect: Dialect,
 ) -> Value {
     let mut json = run_json(run, dialect);
     if let Some(reason) = reasons.get(&run.run_id) {
-        json["queue_reason"] = reason.as_str().into();
+        json["queue_reason"] = (*reason).into();
     }
     json
 }

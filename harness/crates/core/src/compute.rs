@@ -2,20 +2,21 @@
 //!
 //! Work that takes longer than a millisecond would delay the other tasks of the process: streams,
 //! health checks, leases. Such work runs on threads that may block, on at most one per processor at
-//! a time, so that the I/O threads still get processor time. [`offloading`], [`offloading_all`] and
+//! a time, so that the I/O threads still get processor time, and users take turns. [`offloading`], [`offloading_all`] and
 //! [`continuing`] wrap a run or a request, and [`heavy_poll`] announces a long computation within
 //! it.
 //!
 //! On a single-threaded runtime (tests, small tools) work is not moved.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::sync::LazyLock;
 use std::task::Poll;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::actor_context::effective_user_id;
+use crate::fair_permits::{FairPermit, FairPermits};
 use crate::messages::Message;
 
 /// Minimum number of messages for which work over a conversation counts as heavy: each message
@@ -28,9 +29,11 @@ const SAMPLES: usize = 64;
 /// Number of messages whose forms are in memory that cost as much as one whose forms are not.
 const SENT_PER_UNSENT: usize = 16;
 
-/// One permit per processor.
-static PERMITS: LazyLock<Semaphore> =
-    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
+/// One permit per processor, which waiting users receive in turns.
+static PERMITS: LazyLock<FairPermits> = LazyLock::new(|| {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    FairPermits::new("computations", processors)
+});
 
 /// Size of a computation, from which its cost is estimated in advance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,6 +87,8 @@ struct Polls {
     current: Cell<bool>,
     /// `true` if the next poll is to run off the I/O threads.
     next: Cell<bool>,
+    /// User of the announced poll, who may be bound within the work only.
+    user: RefCell<String>,
     /// `true` if all polls after the first offloaded one are offloaded as well.
     lasting: bool,
 }
@@ -120,6 +125,7 @@ pub fn continuing<F: Future>(work: F) -> impl Future<Output = F::Output> {
     offloading_by(
         Polls {
             next: Cell::new(is_heavy),
+            user: RefCell::new(effective_user_id()),
             lasting: true,
             ..Polls::default()
         },
@@ -134,7 +140,7 @@ async fn offloading_by<F: Future>(polls: Polls, work: F) -> F::Output {
             let is_heavy = POLLS
                 .with(|polls| polls.next.replace(polls.lasting && polls.next.get()))
                 && can_offload();
-            let permit = if is_heavy { permit().await } else { None };
+            let permit = if is_heavy { Some(permit().await) } else { None };
             let polled = poll_fn(|cx| {
                 POLLS.with(|polls| polls.current.set(is_heavy));
                 let mut poll = || work.as_mut().poll(cx);
@@ -164,6 +170,7 @@ pub async fn heavy_poll(size: Size) {
     let announce = |polls: &Polls| {
         let is_light = !polls.current.get();
         polls.next.set(is_light || polls.next.get());
+        polls.user.replace(effective_user_id());
         is_light
     };
     if POLLS.try_with(announce).unwrap_or_default() {
@@ -198,9 +205,10 @@ fn block<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
 }
 
-/// Waits for a permit. The semaphore is never closed.
-async fn permit() -> Option<SemaphorePermit<'static>> {
-    PERMITS.acquire().await.ok()
+/// Waits for a permit of the user of the announced poll.
+async fn permit() -> FairPermit {
+    let user = POLLS.with(|polls| polls.user.borrow().clone());
+    PERMITS.acquire(&user).await
 }
 
 /// Reports whether the runtime has other threads that can take over the I/O of this one.

@@ -20,7 +20,7 @@ fn waiting<'a>(permits: &'a FairPermits, user: &'a str) -> Request<'a> {
 
 #[test]
 fn users_receive_released_permits_in_turns() {
-    let permits = FairPermits::new(1);
+    let permits = FairPermits::new("test", 1);
     let mut held = permits.acquire("a").now_or_never();
     assert!(held.is_some() && permits.is_exhausted());
     let users = ["a", "a", "a", "b", "b", "c"];
@@ -46,7 +46,7 @@ fn users_receive_released_permits_in_turns() {
 
 #[test]
 fn withdrawn_request_passes_its_turn_on() {
-    let permits = FairPermits::new(1);
+    let permits = FairPermits::new("test", 1);
     let held = permits.acquire("a").now_or_never();
     let first = waiting(&permits, "b");
     let mut second = waiting(&permits, "c");
@@ -58,7 +58,7 @@ fn withdrawn_request_passes_its_turn_on() {
 
 #[test]
 fn granted_permit_of_dropped_request_is_released() {
-    let permits = FairPermits::new(1);
+    let permits = FairPermits::new("test", 1);
     let held = permits.acquire("a").now_or_never();
     let request = waiting(&permits, "b");
     drop(held);
@@ -69,12 +69,29 @@ fn granted_permit_of_dropped_request_is_released() {
 
 #[test]
 fn repeatedly_withdrawn_requests_are_removed() {
-    let permits = FairPermits::new(1);
+    let permits = FairPermits::new("test", 1);
     let _held = permits.acquire("a").now_or_never();
     for _ in 0..100 {
         drop(waiting(&permits, "b"));
     }
     assert!(permits.queue.lock().waiting["b"].len() <= 2);
+}
+
+#[test]
+fn user_at_its_own_limit_waits_while_permits_are_free() {
+    let permits = FairPermits::limited_per_user("test", 2, 1);
+    let first = permits.acquire("a").now_or_never();
+    let mut second = waiting(&permits, "a");
+    assert!(!permits.is_exhausted());
+    let of_another = permits.acquire("b").now_or_never();
+    assert!(of_another.is_some());
+    let mut third = waiting(&permits, "c");
+    drop(of_another);
+    assert!((&mut second).now_or_never().is_none(), "a holds one");
+    let third = (&mut third).now_or_never();
+    assert!(third.is_some());
+    drop(first);
+    assert!((&mut second).now_or_never().is_some());
 }
 
 proptest! {
@@ -85,7 +102,7 @@ proptest! {
         steps in prop::collection::vec((0_usize..3, 0_usize..4, 0_usize..8), 0..80),
     ) {
         let users = ["a", "b", "c", "d"];
-        let permits = FairPermits::new(count);
+        let permits = FairPermits::new("test", count);
         let mut cx = Context::from_waker(Waker::noop());
         let mut requests: Vec<Request<'_>> = Vec::new();
         let mut held = Vec::new();

@@ -6,7 +6,6 @@ pub mod compute;
 pub mod config;
 pub mod embedder;
 pub mod fail_points;
-pub mod fair_limiter;
 pub mod fair_permits;
 pub mod host_file;
 pub mod ids;
@@ -16,6 +15,7 @@ pub mod model_error;
 #[cfg(feature = "http")]
 pub mod net;
 #[cfg(any(test, feature = "testkit"))]
+pub mod permit_waits;
 pub mod process;
 pub mod quota;
 pub mod state;

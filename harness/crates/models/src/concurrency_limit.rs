@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
-use tokio::time::timeout;
 
 use deerflow_core::actor_context::effective_user_id;
 use deerflow_core::fair_permits::FairPermits;
@@ -33,7 +32,7 @@ impl ConcurrencyLimited {
         let permits = entry
             .max_concurrent_calls
             .filter(|max_calls| *max_calls > 0)
-            .map(FairPermits::new);
+            .map(|max_calls| FairPermits::new("model_calls", max_calls));
         let max_attempts = entry.max_retries.map(|retries| retries.saturating_add(1));
         if permits.is_none() && max_attempts.is_none() {
             return model;
@@ -84,7 +83,7 @@ impl ChatModel for ConcurrencyLimited {
             return self.model.stream(request).await;
         };
         let user = effective_user_id();
-        let Ok(permit) = timeout(MAX_PERMIT_WAIT, permits.acquire(&user)).await else {
+        let Some(permit) = permits.acquire_within(&user, MAX_PERMIT_WAIT).await else {
             return Err(self.no_permit_error());
         };
         let answer = self.model.stream(request).await?;

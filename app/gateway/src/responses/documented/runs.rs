@@ -90,8 +90,9 @@ pub struct Run {
     /// Error, if there is one.
     #[schema(required = true)]
     pub error: Option<String>,
-    /// Reason why a run is queued: `delayed`, `thread_busy`, `user_limit` or `ready`. Only a queued
-    /// run has it, in answers to requests that read runs.
+    /// Reason why a run waits. A queued run: `delayed`, `thread_busy`, `user_limit` or `ready`. A run
+    /// that executes: the kind of work for which it has no permit yet, such as `model_calls`. Only a
+    /// run that waits has it, in answers to requests that read runs.
     #[schema(nullable = false)]
     pub queue_reason: Option<String>,
 }

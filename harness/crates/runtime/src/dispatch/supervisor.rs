@@ -44,13 +44,8 @@ pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -
         actor_context::scope(actor, async move {
             let departure_event = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
             let run_id = record.run_id.clone();
-            let execution = AssertUnwindSafe(offloading(execution::run(
-                plan,
-                record,
-                head,
-                runtime.clone(),
-                active.clone(),
-            )));
+            let execution = execution::run(plan, record, head, runtime.clone(), active.clone());
+            let execution = AssertUnwindSafe(active.wait.observe(offloading(execution)));
             let outcome = match execution.catch_unwind().await {
                 Ok(outcome) => outcome,
                 Err(panic) => {

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::definition::{CancelAction, RunStatus};
 use crate::encoding::values_json;
 use deerflow_core::ids::RunId;
+use deerflow_core::permit_waits::ObservedWait;
 use deerflow_core::state::ThreadState;
 
 /// End of a run, for callers that wait in this process.
@@ -47,6 +48,8 @@ pub(crate) struct ActiveRun {
     pub(crate) token: CancellationToken,
     /// Cancelled when the first event is published.
     pub(crate) opened: CancellationToken,
+    /// Permit for which the run waits.
+    pub(crate) wait: ObservedWait,
     stop: Mutex<Option<StopSignal>>,
     stage: Mutex<Stage>,
     /// Cancelled when the run has ended or was detached.
@@ -118,6 +121,7 @@ impl ActiveRun {
         Arc::new(Self {
             token: CancellationToken::new(),
             opened: CancellationToken::new(),
+            wait: ObservedWait::default(),
             stop: Mutex::new(None),
             stage: Mutex::new(Stage::Admitted),
             departed: CancellationToken::new(),

@@ -33,22 +33,29 @@ impl RunQueries {
         visible_runs::unfinished(thread, &self.runtime).await
     }
 
-    /// Returns why the queued ones of these runs of one user are queued. Other queued runs of the
-    /// user may be included.
+    /// Returns why these runs of one user wait: the [`QueueReason`] of queued ones, and the kind of
+    /// work for which a run of this process waits. Other queued runs of the user may be included.
     pub async fn queue_reasons(
         &self,
         runs: &[RunRecord],
-    ) -> Result<HashMap<RunId, QueueReason>, RunError> {
+    ) -> Result<HashMap<RunId, &'static str>, RunError> {
+        let wait = |run: &RunRecord| {
+            let active = self.runtime.registry.active(&run.run_id)?;
+            Some((run.run_id.clone(), active.wait.current()?))
+        };
+        let mut reasons: HashMap<_, _> = runs.iter().filter_map(wait).collect();
         let queued = |run: &&RunRecord| run.status == RunStatus::Pending;
         let Some(first) = runs.iter().find(queued) else {
-            return Ok(HashMap::new());
+            return Ok(reasons);
         };
         let owner = first
             .user_id
             .as_ref()
             .map_or(Owner::None, |user| Owner::User(user.clone()));
         let unfinished = self.runtime.ports.query.standing(None, &owner).await?;
-        Ok(self.reasons_among(&unfinished))
+        let queued = self.reasons_among(&unfinished).into_iter();
+        reasons.extend(queued.map(|(run, reason)| (run, reason.as_str())));
+        Ok(reasons)
     }
 
     /// Returns why the queued ones among all unfinished runs are queued.

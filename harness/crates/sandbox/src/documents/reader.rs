@@ -13,7 +13,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::kind::DocumentKind;
-use deerflow_core::fair_limiter::FairLimiter;
+use deerflow_core::fair_permits::FairPermits;
 
 /// Maximum length of the Markdown, in bytes.
 pub(super) const MAX_MARKDOWN_BYTES: u64 = 16 << 20;
@@ -91,7 +91,7 @@ pub struct ProcessDocumentReader {
     program: PathBuf,
     arguments: Vec<String>,
     limit: Duration,
-    fair_limiter: FairLimiter,
+    permits: FairPermits,
 }
 
 impl ProcessDocumentReader {
@@ -106,7 +106,7 @@ impl ProcessDocumentReader {
             program,
             arguments: arguments.into_iter().collect(),
             limit,
-            fair_limiter: FairLimiter::new(MAX_CONCURRENT_DOCUMENTS, QUEUE_TIMEOUT),
+            permits: FairPermits::limited_per_user("documents", MAX_CONCURRENT_DOCUMENTS, 1),
         }
     }
 
@@ -158,8 +158,8 @@ impl DocumentReader for ProcessDocumentReader {
         document: DocumentFuture<'_>,
     ) -> Result<String, ConversionError> {
         let _permit = self
-            .fair_limiter
-            .acquire(user)
+            .permits
+            .acquire_within(user, QUEUE_TIMEOUT)
             .await
             .ok_or(ConversionError::Busy(QUEUE_TIMEOUT))?;
         let reading = async { self.run_worker(kind, document.await?).await };

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::blocking_files::{BlockingFiles, FileLimits};
 use super::blocking_task::run_blocking;
@@ -15,7 +14,7 @@ use super::safe_fs::Resolver;
 use super::skill_mounts::SkillMountSource;
 use super::thread_dirs::{ThreadDirs, UserDirName};
 use super::virtual_paths::{PathError, VirtualPath};
-use deerflow_core::fair_limiter::FairLimiter;
+use deerflow_core::fair_permits::FairPermits;
 use deerflow_core::ids::ThreadId;
 
 pub use super::thread_files::ThreadFiles;
@@ -23,8 +22,6 @@ pub use super::thread_files::ThreadFiles;
 /// Maximum number of concurrent searches, one per user: the cost of a search depends on its
 /// pattern, and all file operations share one thread pool.
 const MAX_CONCURRENT_SEARCHES: usize = 4;
-/// Maximum time that a search waits for its permit.
-const SEARCH_QUEUE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Files of every thread under one runtime home. One instance per process.
 #[derive(Debug, Clone)]
@@ -35,7 +32,7 @@ pub struct FileHome {
     limits: FileLimits,
     skill_mounts: Option<Arc<dyn SkillMountSource>>,
     mounts: Mounts,
-    searches: Arc<FairLimiter>,
+    searches: Arc<FairPermits>,
     snapshots: RunSnapshots,
 }
 
@@ -51,10 +48,7 @@ impl FileHome {
         limits: FileLimits,
         resolver: Resolver,
     ) -> Self {
-        let searches = Arc::new(FairLimiter::new(
-            MAX_CONCURRENT_SEARCHES,
-            SEARCH_QUEUE_TIMEOUT,
-        ));
+        let searches = FairPermits::limited_per_user("file_searches", MAX_CONCURRENT_SEARCHES, 1);
         Self {
             home: home.into(),
             resolver,
@@ -62,7 +56,7 @@ impl FileHome {
             limits,
             skill_mounts: None,
             mounts: Mounts::default(),
-            searches,
+            searches: Arc::new(searches),
             snapshots: RunSnapshots::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,10 @@ use super::pending_file::Durability;
 use super::search::{LineQuery, NamePattern, SearchResults};
 use super::skill_mounts::SkillMounts;
 use super::virtual_paths::{PathError, VirtualPath};
-use deerflow_core::fair_limiter::FairLimiter;
+use deerflow_core::fair_permits::FairPermits;
+
+/// Maximum time that a search waits for its permit.
+const SEARCH_QUEUE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Files of one thread. Cheap to clone.
 ///
@@ -26,11 +30,11 @@ use deerflow_core::fair_limiter::FairLimiter;
 pub struct ThreadFiles {
     blocking: Arc<BlockingFiles>,
     user: Arc<str>,
-    searches: Arc<FairLimiter>,
+    searches: Arc<FairPermits>,
 }
 
 impl ThreadFiles {
-    pub(super) fn new(blocking: BlockingFiles, user: &str, searches: Arc<FairLimiter>) -> Self {
+    pub(super) fn new(blocking: BlockingFiles, user: &str, searches: Arc<FairPermits>) -> Self {
         Self {
             blocking: Arc::new(blocking),
             user: user.into(),
@@ -334,7 +338,7 @@ impl ThreadFiles {
     {
         let permit = self
             .searches
-            .acquire(&self.user)
+            .acquire_within(&self.user, SEARCH_QUEUE_TIMEOUT)
             .await
             .ok_or(FileFailure::Crowded)?;
         run_blocking(move || {

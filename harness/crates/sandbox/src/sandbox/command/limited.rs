@@ -3,18 +3,19 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::Semaphore;
 
 use super::{
     CommandEnd, CommandError, CommandOutput, CommandRequest, CommandSandbox, Isolation, Reach,
 };
+use deerflow_core::actor_context::effective_user_id;
+use deerflow_core::fair_permits::FairPermits;
 
 /// Runs commands in another sandbox, limited to a number of concurrent commands. Further commands
-/// wait, up to a timeout.
+/// wait, up to a timeout, and users take turns.
 #[derive(Debug)]
 pub struct LimitedCommandSandbox<S> {
     sandbox: S,
-    permits: Semaphore,
+    permits: FairPermits,
     wait_timeout: Duration,
 }
 
@@ -23,7 +24,7 @@ impl<S> LimitedCommandSandbox<S> {
     pub fn new(sandbox: S, max: usize, wait_timeout: Duration) -> Self {
         Self {
             sandbox,
-            permits: Semaphore::new(max.min(Semaphore::MAX_PERMITS)),
+            permits: FairPermits::new("commands", max),
             wait_timeout,
         }
     }
@@ -48,8 +49,9 @@ impl<S: CommandSandbox> CommandSandbox for LimitedCommandSandbox<S> {
         request: CommandRequest<'_>,
         output: &mut dyn CommandOutput,
     ) -> Result<CommandEnd, CommandError> {
-        let permit = tokio::time::timeout(self.wait_timeout, self.permits.acquire()).await;
-        let Ok(Ok(_permit)) = permit else {
+        let user = effective_user_id();
+        let permit = self.permits.acquire_within(&user, self.wait_timeout).await;
+        let Some(_permit) = permit else {
             return Err(CommandError::Busy {
                 seconds: self.wait_timeout.as_secs(),
             });
