@@ -4,7 +4,7 @@ use reqwest::Method;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, body, text, until};
+use crate::rig::{Rig, body, config, text, until};
 
 const QUOTAS: &str =
     "quotas: {active_runs: 2, queued_runs: 1, threads: 5, items: 1, files_mb: 1}\n";
@@ -103,4 +103,31 @@ async fn data_beyond_quotas_is_rejected_and_listed() {
     assert_eq!(usage[0]["usage"]["items"]["used"], 1);
     let files = usage[0]["usage"]["file_bytes"]["used"].as_u64().unwrap();
     assert!(files >= 700 << 10, "{usage}");
+}
+
+#[tokio::test]
+async fn run_that_waits_for_a_model_call_states_it() {
+    let limited = |base_url: &str| {
+        let model = "    model: scripted-1\n";
+        let with_limit = format!("{model}    max_concurrent_calls: 1\n");
+        config(base_url, "").replace(model, &with_limit)
+    };
+    let rig = Rig::configured(limited, &[]).await;
+    for reason in [Value::Null, json!("model_calls")] {
+        let thread = rig.thread().await;
+        let run = rig.background(&thread, &body("[[hang]]")).await;
+        until("reason of the run", async || {
+            let current = status(&rig, &thread, &run).await;
+            (current == ("running".to_owned(), reason.clone())).then_some(())
+        })
+        .await;
+        // The second run may only wait for the call of the first.
+        until("call of the model", async || {
+            (!rig.model.requests().is_empty()).then_some(())
+        })
+        .await;
+    }
+    let metrics = rig.get("/metrics").await.text;
+    let waits = "deerflow_permit_waits{work=\"model_calls\"} 1";
+    assert!(metrics.contains(waits), "{metrics}");
 }

@@ -2,20 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+#[path = "support/postgres.rs"]
+mod postgres_schema;
+
 use std::sync::Arc;
-use std::time::Duration;
 
 use deerflow_core::tasks::Tasks;
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_runtime::testkit::Keep;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SessionLockTimeouts,
-    SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
-    SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore,
-    SqlUserRows, SqlWebhookOutbox,
+    Database, DatabaseConfig, JsonlRunEventStore, SplitCommitStore, SqlApiKeyStore,
+    SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore, SqlNodeStore, SqlRequestStore,
+    SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlUserRows, SqlWebhookOutbox,
 };
-use sqlx::{Connection, Executor};
 
 /// Builds all ports over one database.
 fn ports_over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
@@ -86,51 +85,14 @@ async fn split() -> ThreadStores {
     stores
 }
 
-/// Returns the settings of a schema for this test.
-fn postgres_schema() -> (PostgresConfig, String) {
-    #[expect(clippy::disallowed_methods, reason = "tests read no configuration")]
-    let url = std::env::var("DEERFLOW_TEST_POSTGRES_URL").expect(
-        "set DEERFLOW_TEST_POSTGRES_URL to a scratch database such as postgres://user:password@host/database; the tests make schemas in it",
-    );
-    let mut hasher = DefaultHasher::new();
-    std::thread::current().name().hash(&mut hasher);
-    let schema = format!("deerflow_test_{:016x}", hasher.finish());
-    let config = PostgresConfig {
-        url: url.clone().into(),
-        schema: Some(schema),
-        max_connections: 5,
-        exclusive: false,
-    };
-    (config, url)
-}
-
-async fn open_schema(config: &PostgresConfig) -> Database {
-    // A server that is slow now and then must not lose the session lock.
-    let timeouts = SessionLockTimeouts {
-        connect: Duration::from_secs(60),
-        release: Duration::from_secs(60),
-    };
-    Database::open_postgres(config, timeouts).await.unwrap()
-}
-
 /// Opens a schema for this test, emptied before use.
 async fn postgres() -> Opened {
-    let (config, url) = postgres_schema();
-    let schema = config.schema.clone().unwrap();
-    let mut direct = sqlx::PgConnection::connect(&url).await.unwrap();
-    direct
-        .execute(sqlx::AssertSqlSafe(format!(
-            "DROP SCHEMA IF EXISTS {schema} CASCADE"
-        )))
-        .await
-        .unwrap();
-    direct.close().await.unwrap();
-    (open_schema(&config).await, Arc::new(()))
+    (postgres_schema::open_empty().await, Arc::new(()))
 }
 
 /// Opens the schema of this test on a second node.
 async fn postgres_again(_first: &Database) -> Database {
-    open_schema(&postgres_schema().0).await
+    postgres_schema::open().await
 }
 
 /// Returns the only node of a SQLite database.

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+#[path = "support/postgres.rs"]
+mod postgres_schema;
+
 use chrono::{DateTime, Utc};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::ThreadId;
@@ -10,7 +13,8 @@ use deerflow_core::tasks::Tasks;
 use deerflow_domain::items::{ItemStore, Namespace, NewItem};
 use deerflow_domain::quota_usage::{QuotaUsage, QuotaUsageStore};
 use deerflow_domain::threads::{Created, NewThread, ThreadStore};
-use deerflow_runtime::runs::store::{AdmitError, RunCreateStore, StoreError};
+use deerflow_runtime::runs::store::{AdmitError, Admitted, NewRun, RunCreateStore, StoreError};
+use deerflow_runtime::runs::{RunStatus, UserRunLimits};
 use deerflow_runtime::testkit::{USER, at_once, new_run};
 use deerflow_stores::{
     Database, DatabaseConfig, SqlItemStore, SqlQuotaUsage, SqlRunStore, SqlThreadStore,
@@ -53,26 +57,63 @@ fn exceeded(quota: Quota, used: u64, limit: u64) -> QuotaExceeded {
     QuotaExceeded { quota, used, limit }
 }
 
-async fn open(quotas: UserQuotas) -> Database {
+/// Opens a database on two nodes, which are the same with SQLite.
+async fn sqlite() -> [Database; 2] {
     let tasks = Tasks::new();
     let db = Database::open(&DatabaseConfig::Memory, &tasks)
         .await
         .unwrap();
-    db.quotas().set(quotas);
-    db
+    [db.clone(), db]
 }
 
-#[tokio::test]
-async fn threads_beyond_quota_are_rejected_on_every_path() {
+async fn postgres() -> [Database; 2] {
+    let first = postgres_schema::open_empty().await;
+    [first, postgres_schema::open().await]
+}
+
+/// Tests over both databases.
+macro_rules! tests {
+    ($($name:ident)*) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(super::sqlite().await).await;
+            })*
+        }
+        mod postgres_server {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            #[ignore = "needs DEERFLOW_TEST_POSTGRES_URL; make test-external runs it"]
+            async fn $name() {
+                super::$name(super::postgres().await).await;
+            })*
+        }
+    };
+}
+
+tests! {
+    threads_beyond_quota_are_rejected_on_every_path
+    only_new_items_count_towards_the_quota
+    size_beyond_quota_rejects_until_data_is_deleted
+    two_nodes_hold_the_limits_of_runs_together
+}
+
+fn set(nodes: &[Database; 2], quotas: UserQuotas) {
+    for node in nodes {
+        node.quotas().set(quotas);
+    }
+}
+
+async fn threads_beyond_quota_are_rejected_on_every_path(nodes: [Database; 2]) {
     let quotas = UserQuotas {
         threads: Some(20),
         ..UserQuotas::default()
     };
-    let db = open(quotas).await;
+    set(&nodes, quotas);
+    let [db, _] = nodes.clone();
     let threads = SqlThreadStore::new(db.clone());
     let runs = SqlRunStore::new(db.clone());
     let created = at_once((0..30).map(|n| {
-        let threads = threads.clone();
+        let threads = SqlThreadStore::new(nodes[n % 2].clone());
         async move { threads.create(new_thread(&format!("t{n}"))).await }
     }));
     let created = created.await;
@@ -112,13 +153,14 @@ async fn threads_beyond_quota_are_rejected_on_every_path() {
     assert!(usage.stored_bytes > 0);
 }
 
-#[tokio::test]
-async fn only_new_items_count_towards_the_quota() {
+async fn only_new_items_count_towards_the_quota(nodes: [Database; 2]) {
     let quotas = UserQuotas {
         items: Some(2),
         ..UserQuotas::default()
     };
-    let items = SqlItemStore::new(open(quotas).await);
+    set(&nodes, quotas);
+    let [db, _] = nodes;
+    let items = SqlItemStore::new(db);
     items.put(item("a", 1)).await.unwrap();
     items.put(item("b", 1)).await.unwrap();
     let rejected = items.put(item("c", 1)).await;
@@ -132,13 +174,13 @@ async fn only_new_items_count_towards_the_quota() {
     items.put(item("c", 1)).await.unwrap();
 }
 
-#[tokio::test]
-async fn size_beyond_quota_rejects_until_data_is_deleted() {
+async fn size_beyond_quota_rejects_until_data_is_deleted(nodes: [Database; 2]) {
     let quotas = UserQuotas {
         stored_bytes: Some(10_000),
         ..UserQuotas::default()
     };
-    let db = open(quotas).await;
+    set(&nodes, quotas);
+    let [db, _] = nodes;
     let items = SqlItemStore::new(db.clone());
     items.put(item("a", 20_000)).await.unwrap();
     // Other limits require a new measurement.
@@ -158,4 +200,36 @@ async fn size_beyond_quota_rejects_until_data_is_deleted() {
     db.quotas().set(quotas);
     items.put(item("b", 1)).await.unwrap();
     runs.admit(new_run("r", "t")).await.unwrap();
+}
+
+/// Two nodes admit runs of one user at once, of which more are permitted than the number that is
+/// checked without a lock.
+async fn two_nodes_hold_the_limits_of_runs_together(nodes: [Database; 2]) {
+    for (max_active, max_queued) in [(3, 4), (70, 5)] {
+        let user = format!("user-{max_active}");
+        let count = max_active + max_queued + 20;
+        let admitted = at_once((0..count).map(|n| {
+            let runs = SqlRunStore::new(nodes[usize::try_from(n % 2).unwrap()].clone());
+            let new = NewRun {
+                user_id: Some(user.clone()),
+                per_user: UserRunLimits {
+                    max_active: Some(max_active),
+                    max_queued: Some(max_queued),
+                },
+                ..new_run(&format!("{user}-{n}"), &format!("{user}-{n}"))
+            };
+            async move { runs.admit(new).await }
+        }));
+        let admitted = admitted.await;
+        let with_status = |status| {
+            let has_status = |result: &&Result<Admitted, AdmitError>| match result {
+                Ok(admitted) => admitted.run.status == status,
+                Err(AdmitError::QuotaExceeded(_)) => false,
+                Err(other) => panic!("{other}"),
+            };
+            admitted.iter().filter(has_status).count() as u64
+        };
+        assert_eq!(with_status(RunStatus::Starting), max_active);
+        assert_eq!(with_status(RunStatus::Pending), max_queued);
+    }
 }

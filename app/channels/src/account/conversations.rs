@@ -132,6 +132,9 @@ async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreE
         Ok(chats) => chats.into_iter().for_each(|chat| outbox::wake(bot, chat)),
         Err(TurnError::Stopped) => bot.stop.cancelled().await,
         Err(TurnError::Store(error)) => return Err(error),
+        Err(TurnError::QuotaExceeded(exceeded)) => {
+            failed(bot, rows, &exceeded.to_string()).await?;
+        }
         Err(TurnError::Retry(note)) => failed(bot, rows, &note).await?,
     }
     Ok(Step::Done)

@@ -186,7 +186,7 @@ pub(super) async fn run(
             Err(RunError::Admit(AdmitError::QuotaExceeded(exceeded)))
                 if exceeded.quota != Quota::QueuedRuns =>
             {
-                return Ok(turn.refuse("quota exceeded", &exceeded.to_string()));
+                return Err(TurnError::QuotaExceeded(exceeded));
             }
             Err(RunError::Assistant(error)) => {
                 return Ok(turn.refuse("unknown assistant", &error.to_string()));

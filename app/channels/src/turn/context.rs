@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use deerflow_domain::channels::{ChannelStoreError, InboxState, NewOutgoing};
+use harness::quota::QuotaExceeded;
 use uuid::Uuid;
 
 use super::gather::ReceivedMessage;
@@ -20,6 +21,9 @@ pub(crate) enum TurnError {
     /// A store of channels failed.
     #[error(transparent)]
     Store(#[from] ChannelStoreError),
+    /// A quota of the user does not permit a new conversation.
+    #[error(transparent)]
+    QuotaExceeded(#[from] QuotaExceeded),
     /// The handling failed and may succeed later.
     #[error("{0}")]
     Retry(String),

@@ -4,6 +4,7 @@ use deerflow_domain::channels::Conversation;
 use deerflow_domain::threads::{Created, NewThread};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::scope;
+use harness::runtime::runs::store::StoreError;
 use harness::runtime::threads::ThreadView;
 use serde_json::{Map, Value, json};
 
@@ -113,6 +114,7 @@ pub(super) async fn create_thread(
             "thread {} belongs to another user",
             conversation.thread_id
         ))),
+        Err(StoreError::QuotaExceeded(exceeded)) => Err(TurnError::QuotaExceeded(exceeded)),
         Err(error) => Err(TurnError::Retry(error.to_string())),
     }
 }

@@ -87,9 +87,15 @@ async fn decide(turn: &Turn<'_>, lane: &Lane) -> Result<Outcome, TurnError> {
                     Exchange::Silent => return Ok(Outcome::silent("too many exchanges")),
                 }
             }
-            match command {
+            let handled = match command {
                 Some(command) => command::handle(turn, lane, &person, command).await,
                 None => chat::message(turn, lane, &person).await,
+            };
+            match handled {
+                Err(TurnError::QuotaExceeded(exceeded)) => {
+                    Ok(turn.refuse("quota exceeded", &exceeded.to_string()))
+                }
+                handled => handled,
             }
         }
     }

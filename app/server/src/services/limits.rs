@@ -76,14 +76,20 @@ pub(crate) fn apply_config_changes(
 ) {
     let mut changes = config.subscribe();
     let token = tasks.token().clone();
+    let database = stores.database.clone();
+    let measuring = tasks.token().clone().run_until_cancelled_owned(async move {
+        loop {
+            tokio::time::sleep(MEASURE_INTERVAL).await;
+            database.measure_quotas().await;
+        }
+    });
+    tasks.spawn(TaskKind::Service, "quota measurements", async move {
+        let _cancelled: Option<()> = measuring.await;
+    });
     tasks.spawn(TaskKind::Service, "limits", async move {
         loop {
             tokio::select! {
                 () = token.cancelled() => return,
-                () = tokio::time::sleep(MEASURE_INTERVAL) => {
-                    stores.database.measure_quotas().await;
-                    continue;
-                }
                 changed = changes.changed() => if changed.is_err() { return },
             }
             let config = changes.borrow_and_update().clone();

@@ -148,6 +148,19 @@ fn known(row: request_key::Model, key: &RequestKey) -> Result<KeyState, DbErr> {
     Ok(KeyState::Again(created))
 }
 
+/// Returns the state of a key; `None` if it was not used, or has expired.
+pub(crate) async fn key_state(
+    db: &Database,
+    key: &RequestKey,
+    at: DateTime<Utc>,
+) -> Result<Option<KeyState>, StoreError> {
+    let row = of_key(key)
+        .filter(request_key::Column::ExpiresAt.gt(micros(at)))
+        .one(db.reads())
+        .await;
+    read(row.and_then(|row| row.map(|row| known(row, key)).transpose()))
+}
+
 #[async_trait]
 impl RequestStore for SqlRequestStore {
     async fn known(
@@ -155,11 +168,7 @@ impl RequestStore for SqlRequestStore {
         key: &RequestKey,
         at: DateTime<Utc>,
     ) -> Result<Option<KeyState>, StoreError> {
-        let row = of_key(key)
-            .filter(request_key::Column::ExpiresAt.gt(micros(at)))
-            .one(self.db.reads())
-            .await;
-        read(row.and_then(|row| row.map(|row| known(row, key)).transpose()))
+        key_state(&self.db, key, at).await
     }
 
     async fn keep(

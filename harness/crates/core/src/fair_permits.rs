@@ -105,7 +105,7 @@ impl Drop for FairPermit {
         let Some(queue) = self.queue.take() else {
             return;
         };
-        queue.lock().give_back(&self.user);
+        queue.lock().release(&self.user);
         loop {
             let Some((user, waiting)) = queue.lock().next() else {
                 return;
@@ -115,7 +115,7 @@ impl Drop for FairPermit {
             };
             // The request was withdrawn; the next one receives the permit.
             unused.queue = None;
-            queue.lock().give_back(&user);
+            queue.lock().release(&user);
         }
     }
 }
@@ -130,7 +130,7 @@ impl Queue {
         *self.held.entry(user.to_owned()).or_default() += 1;
     }
 
-    fn give_back(&mut self, user: &str) {
+    fn release(&mut self, user: &str) {
         self.free += 1;
         if let Some(held) = self.held.get_mut(user) {
             *held -= 1;

@@ -14,8 +14,8 @@ pub mod messages;
 pub mod model_error;
 #[cfg(feature = "http")]
 pub mod net;
-#[cfg(any(test, feature = "testkit"))]
 pub mod permit_waits;
+#[cfg(any(test, feature = "testkit"))]
 pub mod process;
 pub mod quota;
 pub mod state;

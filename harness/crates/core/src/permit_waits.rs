@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 /// Number of waiting requests by kind of work, in this process.
 static WAITING: Mutex<BTreeMap<&'static str, usize>> = Mutex::new(BTreeMap::new());
 
-/// Kind of work for which a run waits, if it waits.
+/// Kinds of work for which a run waits, one per request.
 #[derive(Debug, Clone, Default)]
-pub struct ObservedWait(Arc<Mutex<Option<&'static str>>>);
+pub struct ObservedWait(Arc<Mutex<Vec<&'static str>>>);
 
 tokio::task_local! {
     static OBSERVED: ObservedWait;
@@ -25,7 +25,7 @@ impl ObservedWait {
 
     /// Returns the kind of work that was requested last and waits.
     pub fn current(&self) -> Option<&'static str> {
-        *self.0.lock()
+        self.0.lock().last().copied()
     }
 }
 
@@ -47,7 +47,7 @@ impl PermitWait {
         *WAITING.lock().entry(work).or_default() += 1;
         let observed = OBSERVED.try_with(Clone::clone).ok();
         if let Some(observed) = &observed {
-            *observed.0.lock() = Some(work);
+            observed.0.lock().push(work);
         }
         Self { work, observed }
     }
@@ -59,7 +59,10 @@ impl Drop for PermitWait {
             *count -= 1;
         }
         if let Some(observed) = &self.observed {
-            *observed.0.lock() = None;
+            let mut works = observed.0.lock();
+            if let Some(own) = works.iter().position(|work| *work == self.work) {
+                works.remove(own);
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use deerflow_domain::scheduled_tasks::{
     RunProgress, ScheduledTask, StartRefusal, TaskFirings, TaskRun, TaskRunStatus, TaskRunner,
 };
+use harness::quota::Quota;
 use harness::runtime::actor_context::{ActorContext, scope};
 use harness::runtime::runs::store::{AdmitError, StoreError};
 use harness::runtime::runs::{RunError, RunRecord, RunStatus};
@@ -119,6 +120,9 @@ impl TaskRunner for TaskRuns {
         let made = scope(actor_of(&task.user_id), self.make(task, run)).await;
         made.map_err(|error| match error {
             ApiError::ThreadBusy(_) | ApiError::QueueFull(_) => {
+                StartRefusal::Busy(error.to_string())
+            }
+            ApiError::QuotaExceeded(exceeded) if exceeded.quota == Quota::QueuedRuns => {
                 StartRefusal::Busy(error.to_string())
             }
             ApiError::Unavailable(_) | ApiError::NotWritable(_) | ApiError::Internal(_) => {

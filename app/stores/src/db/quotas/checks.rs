@@ -1,6 +1,7 @@
 //! Checks of the sizes of users over a database.
 
 use deerflow_core::ids::ThreadId;
+use deerflow_core::quota::QuotaExceeded;
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{EntityTrait, QuerySelect};
 
@@ -15,7 +16,7 @@ impl Database {
     }
 
     /// Checks that the rows of a user do not exceed the quota.
-    pub(crate) async fn check_size(&self, user: Option<&str>) -> Result<(), StoreError> {
+    pub(crate) async fn check_size(&self, user: Option<&str>) -> Result<(), QuotaExceeded> {
         self.quotas().check_size(self.reads(), user).await
     }
 
@@ -29,6 +30,6 @@ impl Database {
             .column(thread::Column::UserId)
             .into_tuple::<Option<String>>();
         let owner = read(owner.one(self.reads()).await)?.flatten();
-        self.check_size(owner.as_deref()).await
+        Ok(self.check_size(owner.as_deref()).await?)
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod size;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use deerflow_core::quota::{Quota, QuotaExceeded, UserQuotas};
 use parking_lot::{Mutex, RwLock};
@@ -14,12 +15,16 @@ use sea_orm::{DatabaseConnection, DatabaseTransaction};
 
 use crate::db::text_lock::lock_text;
 use crate::db::tx::TxError;
-use deerflow_runtime::runs::store::StoreError;
 use size::MeasuredSizes;
+use tokio::time::Instant;
 
 /// Part of the free amount that a process may use before it counts again is one in this number, so
-/// that as many processes cannot exceed the limit together.
+/// that as many processes that count at the same time cannot exceed the limit together.
 const MAX_PROCESSES: u64 = 16;
+/// Minimum free amount for which rows are not counted each time.
+const MIN_FREE: u64 = 1_000;
+/// Time after which rows are counted again, because other processes may have used the free amount.
+const ALLOWANCE_LIFETIME: Duration = Duration::from_secs(5);
 /// Maximum number of users whose free amount is remembered.
 const MAX_USERS: usize = 10_000;
 
@@ -31,8 +36,8 @@ pub struct Quotas(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     limits: RwLock<UserQuotas>,
-    /// Rows that a user may create before they are counted again.
-    uncounted: Mutex<HashMap<(Quota, String), u64>>,
+    /// Rows that a user may create before they are counted again, with the time of the last count.
+    uncounted: Mutex<HashMap<(Quota, String), (u64, Instant)>>,
     sizes: MeasuredSizes,
 }
 
@@ -89,20 +94,20 @@ impl Quotas {
     /// Checks the size of the rows of a user, as it was measured last.
     ///
     /// # Errors
-    /// [`StoreError::QuotaExceeded`], or the failure of a measurement.
+    /// [`QuotaExceeded`] with the measured size.
     pub(crate) async fn check_size(
         &self,
         db: &DatabaseConnection,
         user: Option<&str>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), QuotaExceeded> {
         let limit = self.0.limits.read().stored_bytes;
         let (Some(limit), Some(user)) = (limit, user) else {
             return Ok(());
         };
-        let used = self.0.sizes.of(db, user, limit).await?;
+        let used = self.0.sizes.of(db, user, limit).await;
         let quota = Quota::StoredBytes;
         if used >= limit {
-            return Err(QuotaExceeded { quota, used, limit }.into());
+            return Err(QuotaExceeded { quota, used, limit });
         }
         Ok(())
     }
@@ -124,8 +129,8 @@ impl Quotas {
         let limit = self.0.limits.read().limit(quota)?;
         let user = user?;
         match self.0.uncounted.lock().get_mut(&(quota, user.to_owned())) {
-            Some(free) if *free > 0 => {
-                *free -= 1;
+            Some((rows, at)) if *rows > 0 && at.elapsed() < ALLOWANCE_LIFETIME => {
+                *rows -= 1;
                 None
             }
             _ => Some((limit, user)),
@@ -133,10 +138,14 @@ impl Quotas {
     }
 
     fn remember(&self, quota: Quota, user: &str, free: u64) {
+        if free < MIN_FREE {
+            return;
+        }
         let mut uncounted = self.0.uncounted.lock();
         if uncounted.len() >= MAX_USERS {
             uncounted.clear();
         }
-        uncounted.insert((quota, user.to_owned()), free / MAX_PROCESSES);
+        let allowance = (free / MAX_PROCESSES, Instant::now());
+        uncounted.insert((quota, user.to_owned()), allowance);
     }
 }

@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use deerflow_runtime::runs::store::StoreError;
 use parking_lot::Mutex;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, Statement};
 use tokio::time::Instant;
 
-use crate::db::error::read;
-
 /// Minimum time between two measurements of a user.
 const INTERVAL: Duration = Duration::from_secs(15);
+/// Time between two measurements of a user who has created no rows.
+const IDLE_INTERVAL: Duration = Duration::from_secs(120);
+/// Time after the last creation for which a user is measured.
+const RETENTION: Duration = Duration::from_secs(60 * 60);
+/// Maximum time that a request waits for a measurement.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Minimum time after which a user who exceeds the limit is measured again by a request, so that
 /// deleted data permits new data.
 const INTERVAL_WHEN_EXCEEDED: Duration = Duration::from_secs(1);
@@ -47,16 +50,35 @@ pub(super) struct MeasuredSizes(Mutex<HashMap<String, Measured>>);
 #[derive(Debug, Clone, Copy)]
 struct Measured {
     bytes: u64,
+    /// Start and duration of the last measurement, which may have failed.
     at: Instant,
     took: Duration,
-    /// `true` if the user has created rows since.
+    /// `true` if the user has created rows since that start.
     has_changed: bool,
+    /// Time of the user's last creation.
+    used_at: Instant,
 }
 
 impl Measured {
+    fn new(now: Instant) -> Self {
+        Self {
+            bytes: 0,
+            at: now,
+            took: Duration::ZERO,
+            has_changed: true,
+            used_at: now,
+        }
+    }
+
     /// Reports whether the size has to be measured again in the background.
     fn is_due(&self) -> bool {
-        self.has_changed && self.is_older_than(INTERVAL)
+        // Runs write rows after their creation.
+        let interval = if self.has_changed {
+            INTERVAL
+        } else {
+            IDLE_INTERVAL
+        };
+        self.is_older_than(interval)
     }
 
     fn is_older_than(&self, interval: Duration) -> bool {
@@ -66,20 +88,34 @@ impl Measured {
 
 impl MeasuredSizes {
     /// Returns the size of a user who is about to create a row. The first call, and calls while the
-    /// size exceeds `limit`, measure it.
-    pub(super) async fn of(
-        &self,
-        db: &DatabaseConnection,
-        user: &str,
-        limit: u64,
-    ) -> Result<u64, StoreError> {
-        if let Some(size) = self.0.lock().get_mut(user) {
-            size.has_changed = true;
-            if size.bytes < limit || !size.is_older_than(INTERVAL_WHEN_EXCEEDED) {
-                return Ok(size.bytes);
+    /// size exceeds `limit`, measure it. A size that cannot be measured in time does not exceed the
+    /// limit.
+    pub(super) async fn of(&self, db: &DatabaseConnection, user: &str, limit: u64) -> u64 {
+        {
+            let mut sizes = self.0.lock();
+            let now = Instant::now();
+            match sizes.get_mut(user) {
+                Some(size) => {
+                    (size.has_changed, size.used_at) = (true, now);
+                    if size.bytes < limit || !size.is_older_than(INTERVAL_WHEN_EXCEEDED) {
+                        return size.bytes;
+                    }
+                    // Concurrent requests do not measure as well.
+                    size.at = now;
+                }
+                None => {
+                    if sizes.len() >= MAX_USERS {
+                        sizes.clear();
+                    }
+                    sizes.insert(user.to_owned(), Measured::new(now));
+                }
             }
         }
-        read(self.measured(db, user).await)
+        let measured = tokio::time::timeout(REQUEST_TIMEOUT, self.measure(db, user)).await;
+        if measured.is_err() {
+            tracing::warn!("the data of a user is measured in the background: it took too long");
+        }
+        self.0.lock().get(user).map_or(0, |size| size.bytes)
     }
 
     /// Discards all measurements.
@@ -87,36 +123,34 @@ impl MeasuredSizes {
         self.0.lock().clear();
     }
 
-    /// Measures the users that have created rows since their last measurement.
+    /// Measures the users that may have new rows since their last measurement.
     pub(super) async fn refresh(&self, db: &DatabaseConnection) {
         let due: Vec<_> = {
-            let sizes = self.0.lock();
+            let mut sizes = self.0.lock();
+            sizes.retain(|_, size| size.used_at.elapsed() < RETENTION);
             let due = sizes.iter().filter(|(_, size)| size.is_due());
             due.map(|(user, _)| user.clone()).collect()
         };
         for user in due {
-            if let Err(error) = self.measured(db, &user).await {
-                tracing::warn!(%error, "failed to measure the data of a user");
-                return;
-            }
+            self.measure(db, &user).await;
         }
     }
 
-    async fn measured(&self, db: &DatabaseConnection, user: &str) -> Result<u64, DbErr> {
+    async fn measure(&self, db: &DatabaseConnection, user: &str) {
         let at = Instant::now();
-        let bytes = stored_bytes(db, user).await?;
-        let mut sizes = self.0.lock();
-        if sizes.len() >= MAX_USERS {
-            sizes.clear();
+        if let Some(size) = self.0.lock().get_mut(user) {
+            size.has_changed = false;
         }
-        let measured = Measured {
-            bytes,
-            at,
-            took: at.elapsed(),
-            has_changed: false,
+        let measured = stored_bytes(db, user).await;
+        let mut sizes = self.0.lock();
+        let Some(size) = sizes.get_mut(user) else {
+            return;
         };
-        sizes.insert(user.to_owned(), measured);
-        Ok(bytes)
+        (size.at, size.took) = (at, at.elapsed());
+        match measured {
+            Ok(bytes) => size.bytes = bytes,
+            Err(error) => tracing::warn!(%error, "failed to measure the data of a user"),
+        }
     }
 }
 
@@ -140,16 +174,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_measurements_are_repeated_less_often() {
-        let measured = |age: u64, took: u64, has_changed| Measured {
-            bytes: 1,
-            at: Instant::now() - Duration::from_secs(age),
-            took: Duration::from_secs(took),
-            has_changed,
+    fn slow_and_idle_measurements_are_repeated_less_often() {
+        let measured = |age: u64, took: u64, has_changed| {
+            let at = Instant::now() - Duration::from_secs(age);
+            Measured {
+                took: Duration::from_secs(took),
+                has_changed,
+                ..Measured::new(at)
+            }
         };
         assert!(measured(16, 0, true).is_due());
         assert!(!measured(14, 0, true).is_due());
         assert!(!measured(16, 0, false).is_due(), "no new rows");
+        assert!(measured(121, 0, false).is_due());
         assert!(!measured(99, 2, true).is_due(), "2 of 100 s");
         assert!(measured(101, 2, true).is_due());
     }

@@ -36,7 +36,17 @@ impl SqlAssistantStore {
 #[async_trait]
 impl AssistantStore for SqlAssistantStore {
     async fn create(&self, assistant: NewAssistant) -> Result<CreatedAssistant, StoreError> {
-        self.db.check_size(assistant.user_id.as_deref()).await?;
+        if let Err(exceeded) = self.db.check_size(assistant.user_id.as_deref()).await {
+            let id = assistant.id.to_string();
+            let row = assistant::Entity::find_by_id(id).one(self.db.reads()).await;
+            return match read(row)? {
+                Some(row) if row.user_id == assistant.user_id => {
+                    read(row::record(row)).map(CreatedAssistant::Existing)
+                }
+                Some(_) => Ok(CreatedAssistant::Taken),
+                None => Err(exceeded.into()),
+            };
+        }
         let work = (assistant, self.db.quotas().clone());
         self.db
             .writes()

@@ -32,9 +32,8 @@ use crate::sql::requests::{claim_key, key_claimed, lookup_key};
 #[async_trait]
 impl RunCreateStore for SqlRunStore {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
-        match self.db.check_size(run.user_id.as_deref()).await {
-            Err(StoreError::QuotaExceeded(exceeded)) => return Err(exceeded.into()),
-            checked => checked?,
+        if let Err(exceeded) = self.db.check_size(run.user_id.as_deref()).await {
+            return Err(user_runs::over_quota(&self.db, &run, exceeded).await?);
         }
         self.db
             .writes()

@@ -1,11 +1,18 @@
 //! Unfinished runs of a user, counted for the limits per user.
 
+use deerflow_core::quota::QuotaExceeded;
 use deerflow_runtime::runs::UserRuns;
-use deerflow_runtime::runs::store::NewRun;
-use sea_orm::sea_query::{Expr, SimpleExpr};
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, Statement};
+use deerflow_runtime::runs::store::{AdmitError, NewRun, StoreError};
+use sea_orm::sea_query::{Alias, Expr, Query, SimpleExpr};
+use sea_orm::{
+    ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait, Statement,
+};
 
+use crate::db::connect::Database;
+use crate::db::entity::run;
+use crate::db::error::read;
 use crate::db::text_lock::lock_text;
+use crate::sql::requests::key_state;
 
 /// On Postgres, a run starts without the user's lock if this many further runs would be permitted:
 /// more than all nodes admit at the same time.
@@ -68,22 +75,50 @@ pub(super) fn may_start_unlocked(new: &NewRun, backend: DbBackend) -> Option<Sim
         DbBackend::Sqlite => 0,
         _ => UNLOCKED_MARGIN,
     };
-    let max = i64::try_from(max.saturating_sub(margin)).unwrap_or(i64::MAX);
-    Some(Expr::cust_with_values(
-        "(SELECT COUNT(*) FROM runs AS active WHERE active.user_id = ? \
-            AND active.status IN ('pending', 'starting', 'running') AND active.status <> 'pending') < ?",
-        [sea_orm::Value::from(user.as_str()), max.into()],
-    ))
+    let Some(last) = max.checked_sub(margin + 1) else {
+        return Some(Expr::cust("1 = 0"));
+    };
+    let active = Alias::new("active");
+    let last_permitted = Query::select()
+        .expr(Expr::val(1))
+        .from_as(run::Entity, active.clone())
+        .and_where(Expr::col((active, run::Column::UserId)).eq(user.as_str()))
+        .and_where(Expr::cust(IS_ACTIVE))
+        .limit(1)
+        .offset(Ord::min(last, i64::MAX as u64))
+        .take();
+    Some(Expr::exists(last_permitted).not())
 }
 
 /// Condition on a queued run: it was released, or its user has less than `max` active runs.
 pub(super) fn user_may_start(max: u64) -> SimpleExpr {
-    let max = i64::try_from(max).unwrap_or(i64::MAX);
-    Expr::cust_with_values(
+    let max = Ord::min(max, i64::MAX as u64);
+    Expr::cust(format!(
         "(runs.attempt > 1 OR runs.user_id IS NULL OR runs.user_id NOT IN (\
-            SELECT active.user_id FROM runs AS active WHERE active.user_id IS NOT NULL \
-                AND active.status IN ('pending', 'starting', 'running') AND active.status <> 'pending' \
-            GROUP BY active.user_id HAVING COUNT(*) >= ?))",
-        [max],
-    )
+            SELECT active.user_id FROM runs AS active WHERE active.user_id IS NOT NULL AND {IS_ACTIVE} \
+            GROUP BY active.user_id HAVING COUNT(*) >= {max}))"
+    ))
+}
+
+/// Condition on the table `active`, written like the condition of the index of unfinished runs.
+const IS_ACTIVE: &str =
+    "active.status IN ('pending', 'starting', 'running') AND active.status <> 'pending'";
+
+/// Returns why a run of a user whose data exceeds the quota is not admitted: a repeated request is
+/// not a new one.
+pub(super) async fn over_quota(
+    db: &Database,
+    new: &NewRun,
+    exceeded: QuotaExceeded,
+) -> Result<AdmitError, StoreError> {
+    if let Some(key) = new.request().idempotency_key()
+        && let Some(state) = key_state(db, key, new.at).await?
+    {
+        return Ok(AdmitError::KnownRequest(state));
+    }
+    let run = run::Entity::find_by_id(new.run_id.as_str());
+    Ok(match read(run.one(db.reads()).await)? {
+        Some(_) => AdmitError::RunExists(new.run_id.clone()),
+        None => exceeded.into(),
+    })
 }

@@ -18,6 +18,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::ThreadId;
+use deerflow_core::quota::QuotaExceeded;
 use deerflow_domain::branches::{BranchStore, NewBranch};
 use deerflow_domain::threads::{
     Created, Deleted, NewThread, SweptThreads, ThreadContent, ThreadPatch, ThreadRecord,
@@ -30,6 +31,7 @@ use crate::db::connect::Database;
 use crate::db::entity::thread;
 use crate::db::error::read;
 use crate::db::space::WriteClass;
+use crate::sql::requests::key_state;
 
 /// Thread store over SQL.
 #[derive(Debug, Clone)]
@@ -52,10 +54,31 @@ impl SqlThreadStore {
     }
 }
 
+/// Returns the existing thread of a request whose user's data exceeds the quota.
+async fn over_quota(
+    db: &Database,
+    new: &NewThread,
+    exceeded: QuotaExceeded,
+) -> Result<Created, StoreError> {
+    if let Some(key) = &new.request
+        && let Some(state) = key_state(db, key, new.at).await?
+    {
+        return Ok(Created::Known(state));
+    }
+    let row = thread::Entity::find_by_id(new.thread_id.as_str());
+    match read(row.one(db.reads()).await)? {
+        Some(row) if row.user_id == new.user_id => read(row::record(row)).map(Created::Existing),
+        Some(_) => Ok(Created::Taken),
+        None => Err(exceeded.into()),
+    }
+}
+
 #[async_trait]
 impl ThreadStore for SqlThreadStore {
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
-        self.db.check_size(thread.user_id.as_deref()).await?;
+        if let Err(exceeded) = self.db.check_size(thread.user_id.as_deref()).await {
+            return over_quota(&self.db, &thread, exceeded).await;
+        }
         match self
             .db
             .writes()

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::blocking_task::run_blocking;
 use super::file_error::FileFailure;
+use super::pending_file::is_unfinished_upload;
 use super::thread_dirs::UserDirName;
 use deerflow_core::quota::{Quota, QuotaExceeded};
 
@@ -39,6 +40,8 @@ struct UserFiles {
     bytes: u64,
     /// Bytes that uploads in progress may still write.
     reserved: u64,
+    /// Sum of all finished uploads.
+    finished: u64,
     /// Time and duration of the last measurement.
     measured: Option<(Instant, Duration)>,
 }
@@ -79,8 +82,8 @@ impl FileQuota {
         let Some(limit) = *self.0.limit.lock() else {
             return Ok(None);
         };
-        if self.is_due(user) {
-            self.measure(user).await;
+        if let Some(finished) = self.begin_measurement(user) {
+            self.measure(user, finished).await;
         }
         let mut users = self.0.users.lock();
         let files = users.entry(user.to_owned()).or_default();
@@ -98,22 +101,31 @@ impl FileQuota {
         }))
     }
 
-    fn is_due(&self, user: &str) -> bool {
-        let users = self.0.users.lock();
-        let measured = users.get(user).and_then(|files| files.measured);
-        measured.is_none_or(|(at, took)| at.elapsed() >= INTERVAL.max(took * MAX_SHARE))
-    }
-
-    async fn measure(&self, user: &str) {
-        let (home, name, at) = (self.0.home.clone(), user.to_owned(), Instant::now());
-        let measured = run_blocking(move || measure_user_files(&home, &name)).await;
+    /// Returns the sum of finished uploads if the user has to be measured. Concurrent uploads do not
+    /// measure as well.
+    fn begin_measurement(&self, user: &str) -> Option<u64> {
         let mut users = self.0.users.lock();
         if users.len() >= MAX_USERS {
             users.retain(|_, files| files.reserved > 0);
         }
         let files = users.entry(user.to_owned()).or_default();
+        let is_recent =
+            |(at, took): (Instant, Duration)| at.elapsed() < INTERVAL.max(took * MAX_SHARE);
+        if files.measured.is_some_and(is_recent) {
+            return None;
+        }
+        files.measured = Some((Instant::now(), Duration::ZERO));
+        Some(files.finished)
+    }
+
+    async fn measure(&self, user: &str, finished_before: u64) {
+        let (home, name, at) = (self.0.home.clone(), user.to_owned(), Instant::now());
+        let measured = run_blocking(move || measure_user_files(&home, &name)).await;
+        let mut users = self.0.users.lock();
+        let files = users.entry(user.to_owned()).or_default();
         match measured {
-            Ok(bytes) => files.bytes = bytes,
+            // Uploads that finished meanwhile may be missing in the result.
+            Ok(bytes) => files.bytes = bytes + files.finished.wrapping_sub(finished_before),
             Err(error) => tracing::warn!(%error, "failed to measure the files of a user"),
         }
         files.measured = Some((at, at.elapsed()));
@@ -141,6 +153,7 @@ impl FileReservation {
     pub fn finish(self, written: u64) {
         if let Some(files) = self.quota.0.users.lock().get_mut(&self.user) {
             files.bytes = files.bytes.saturating_add(written);
+            files.finished = files.finished.wrapping_add(written);
         }
     }
 }
@@ -170,6 +183,10 @@ pub fn measure_user_files(home: &Path, user: &str) -> Result<u64, FileFailure> {
         };
         for entry in entries {
             let entry = entry?;
+            if is_unfinished_upload(&entry.file_name().to_string_lossy()) {
+                // Its reservation counts.
+                continue;
+            }
             // The metadata of a link are its own.
             let Ok(metadata) = entry.metadata() else {
                 continue;

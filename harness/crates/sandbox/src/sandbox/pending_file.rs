@@ -12,6 +12,15 @@ use super::safe_fs::{NEW_FILE, SafeDir, check_replaceable};
 use super::virtual_paths::RelativePath;
 use deerflow_core::fail_points;
 
+/// Begin and end of the names of files that are not complete yet.
+const UNFINISHED_PREFIX: &str = ".upload-";
+const UNFINISHED_SUFFIX: &str = ".part";
+
+/// Reports whether a file of this name is not complete yet.
+pub(super) fn is_unfinished_upload(name: &str) -> bool {
+    name.starts_with(UNFINISHED_PREFIX) && name.ends_with(UNFINISHED_SUFFIX)
+}
+
 /// Durability of a finished write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
@@ -149,7 +158,10 @@ fn create_temporary(dir: &SafeDir) -> Result<(String, File), FileFailure> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for _ in 0..MAX_TRIES {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".upload-{}-{number}.part", std::process::id());
+        let name = format!(
+            "{UNFINISHED_PREFIX}{}-{number}{UNFINISHED_SUFFIX}",
+            std::process::id()
+        );
         match retry_on_intr(|| rustix::fs::openat(dir, name.as_str(), flags, NEW_FILE)) {
             Ok(fd) => return Ok((name, File::from(fd))),
             Err(Errno::EXIST) => {}

@@ -11,7 +11,7 @@ use deerflow_core::actor_context::effective_user_id;
 use deerflow_core::fair_permits::FairPermits;
 
 /// Runs commands in another sandbox, limited to a number of concurrent commands. Further commands
-/// wait, up to a timeout, and users take turns.
+/// wait, up to a timeout; waiting users receive permits in turn.
 #[derive(Debug)]
 pub struct LimitedCommandSandbox<S> {
     sandbox: S,
