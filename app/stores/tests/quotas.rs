@@ -139,7 +139,7 @@ async fn threads_beyond_quota_are_rejected_on_every_path(nodes: [Database; 2]) {
         Ok(Created::New(thread)) if thread.thread_id != existing => Some(&thread.thread_id),
         _ => None,
     });
-    let spare = spare.last().unwrap();
+    let spare = spare.min().unwrap();
     threads.delete(spare, &Owner::None).await.unwrap();
     runs.admit(new_run("r3", "another")).await.unwrap();
     let usage = SqlQuotaUsage::new(db).usage(USER).await.unwrap();

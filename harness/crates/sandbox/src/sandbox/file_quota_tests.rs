@@ -49,9 +49,10 @@ async fn removed_files_are_free_again() {
     fs::remove_file(home.path().join("users/ann/threads/t/user-data/uploads/a")).unwrap();
     // The last measurement is older than the interval.
     let long_ago = Instant::now() - 2 * INTERVAL;
-    let mut users = quota.0.users.lock();
-    users.get_mut("ann").unwrap().measured = Some((long_ago, Duration::ZERO));
-    drop(users);
+    {
+        let mut users = quota.0.users.lock();
+        users.get_mut("ann").unwrap().measured = Some((long_ago, Duration::ZERO));
+    }
     assert_eq!(quota.reserve("ann", 1).await.unwrap().unwrap().bytes(), 1);
     quota.set(None);
     assert!(quota.reserve("ann", 1).await.unwrap().is_none());
