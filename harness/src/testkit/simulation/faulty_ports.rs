@@ -129,16 +129,24 @@ impl RunCreateStore for FaultyStores {
         node: &NodeId,
         now: DateTime<Utc>,
     ) -> Result<Option<Claimed>, StoreError> {
-        self.take_over_with(None, node, now).await
-    }
-
-    async fn take_over_except(
-        &self,
-        losses: u32,
-        node: &NodeId,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Claimed>, StoreError> {
-        self.take_over_with(Some(losses), node, now).await
+        let (stores, world, name, node) = (
+            self.stores.clone(),
+            self.world.clone(),
+            self.name.clone(),
+            node.clone(),
+        );
+        let work = async move {
+            let taken = stores.take_over(&node, now).await?;
+            if let Some(taken) = &taken {
+                world.observations.lock().counts.attempts += 1;
+                world.log_event(
+                    name,
+                    format_args!("takes {}/{} over", taken.run.run_id, taken.run.attempt),
+                );
+            }
+            Ok(taken)
+        };
+        self.write("take over", String::new(), work).await
     }
 
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
@@ -157,37 +165,6 @@ impl RunCreateStore for FaultyStores {
             stores.request_cancel(&run, action, at).await
         })
         .await
-    }
-}
-
-impl FaultyStores {
-    async fn take_over_with(
-        &self,
-        except: Option<u32>,
-        node: &NodeId,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Claimed>, StoreError> {
-        let (stores, world, name, node) = (
-            self.stores.clone(),
-            self.world.clone(),
-            self.name.clone(),
-            node.clone(),
-        );
-        let work = async move {
-            let taken = match except {
-                Some(losses) => stores.take_over_except(losses, &node, now).await?,
-                None => stores.take_over(&node, now).await?,
-            };
-            if let Some(taken) = &taken {
-                world.observations.lock().counts.attempts += 1;
-                world.log_event(
-                    name,
-                    format_args!("takes {}/{} over", taken.run.run_id, taken.run.attempt),
-                );
-            }
-            Ok(taken)
-        };
-        self.write("take over", String::new(), work).await
     }
 }
 

@@ -60,16 +60,7 @@ impl RunCreateStore for SqlRunStore {
         node: &NodeId,
         now: DateTime<Utc>,
     ) -> Result<Option<Claimed>, StoreError> {
-        takeover::take_over(&self.db, None, node, now).await
-    }
-
-    async fn take_over_except(
-        &self,
-        losses: u32,
-        node: &NodeId,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Claimed>, StoreError> {
-        takeover::take_over(&self.db, Some(losses), node, now).await
+        takeover::take_over(&self.db, node, now).await
     }
 
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {

@@ -19,19 +19,14 @@ use crate::db::entity::{micros, run, thread};
 use crate::db::error::read;
 use crate::db::tx::TxError;
 
-/// Takes over the oldest orphaned run whose number of losses is not `except`. Avoids a write if there is none.
+/// Takes over the oldest orphaned run. Avoids a write if there is none.
 pub(super) async fn take_over(
     db: &Database,
-    except: Option<u32>,
     node: &NodeId,
     now: DateTime<Utc>,
 ) -> Result<Option<Claimed>, StoreError> {
     loop {
-        let mut next = orphaned(db.reads());
-        if let Some(losses) = except {
-            next = next.filter(run::Column::Losses.ne(i64::from(losses)));
-        }
-        let next = next
+        let next = orphaned(db.reads())
             .order_by_asc(run::Column::CreatedAt)
             .order_by_asc(run::Column::RunId);
         let next = next

@@ -14,7 +14,7 @@ use super::supervisor::launch;
 use crate::admission::{RunTicket, pins, plan};
 use crate::definition::{IfNotExists, RunLimits, RunScope, RunStatus, StopReason, StoreError};
 use crate::failover::{TakeoverDecision, decide_takeover, recovery};
-use crate::kernel::{RunError, Runtime, StopSignal, deferred_losses, is_last_attempt};
+use crate::kernel::{RunError, Runtime, StopSignal};
 use crate::ports::Claimed;
 use crate::termination::end_unstartable;
 use deerflow_core::actor_context::{self, Owner};
@@ -33,15 +33,14 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// Maximum time to start one run. Runs are started one after the other.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Takes over the orphaned runs and returns their number. In an exclusive store, every owned run is
-/// orphaned at startup. `isolates` is `false` for a process without a dispatcher, which does not
-/// take over the runs that an isolation defers.
-pub(crate) async fn take_over(runtime: &Arc<Runtime>, isolates: bool) -> Result<usize, RunError> {
+/// Takes over all orphaned runs and returns their number. In an exclusive store, every owned run is
+/// orphaned at startup.
+pub(crate) async fn take_over(runtime: &Arc<Runtime>) -> Result<usize, RunError> {
     let dispatcher = Dispatcher {
         runtime: runtime.clone(),
     };
     dispatcher
-        .try_take_over_all(isolates)
+        .try_take_over_all()
         .await
         .map(|result| result.taken)
         .map_err(Into::into)
@@ -77,10 +76,7 @@ pub(crate) fn start(runtime: &Arc<Runtime>) {
             // A round is never cancelled, because a claimed run has to be started.
             while !stop.is_cancelled() {
                 let pause = dispatcher.start_all().await;
-                let registry = &dispatcher.runtime.registry;
-                let may_have_orphans =
-                    registry.node_lease.may_have_orphans() || registry.isolation.is_deferring();
-                let every = if may_have_orphans {
+                let every = if dispatcher.runtime.registry.node_lease.may_have_orphans() {
                     POLL_INTERVAL
                 } else {
                     SWEEP_INTERVAL
@@ -155,7 +151,7 @@ impl Dispatcher {
 
     async fn take_over_all(&self) {
         let rejoin_count = self.runtime.registry.node_lease.rejoin_count();
-        match self.try_take_over_all(true).await {
+        match self.try_take_over_all().await {
             Ok(TakeoverResult { taken, complete }) => {
                 if complete {
                     self.runtime.registry.node_lease.mark_searched(rejoin_count);
@@ -170,32 +166,25 @@ impl Dispatcher {
         }
     }
 
-    async fn try_take_over_all(&self, isolates: bool) -> Result<TakeoverResult, StoreError> {
-        let max_attempts = self.runtime.registry.limits.read().max_attempts;
-        let isolation = &self.runtime.registry.isolation;
+    async fn try_take_over_all(&self) -> Result<TakeoverResult, StoreError> {
         let mut taken = 0;
         while !self.is_idle() {
             let node = self.runtime.registry.node_lease.node();
             if !self.runtime.registry.node_lease.holds(&node) {
                 break;
             }
-            let (create, now) = (&self.runtime.ports.create, self.runtime.ports.clock.now());
-            let isolated_for = isolation.age(|run| self.runtime.registry.active(run).is_some());
-            let deferred = deferred_losses(isolated_for, max_attempts).filter(|_| isolates);
-            let next = match deferred {
-                Some(losses) => create.take_over_except(losses, &node, now).await?,
-                None => create.take_over(&node, now).await?,
-            };
+            let next = self
+                .runtime
+                .ports
+                .create
+                .take_over(&node, self.runtime.ports.clock.now())
+                .await?;
             let Some(claimed) = next else {
-                isolation.set_deferring(deferred.is_some());
                 return Ok(TakeoverResult {
                     taken,
-                    complete: deferred.is_none(),
+                    complete: true,
                 });
             };
-            if is_last_attempt(claimed.losses, max_attempts) {
-                isolation.begin(claimed.run.run_id.clone());
-            }
             fail_points::pass("queue.taken-over");
             self.start_guarded(claimed, &node).await;
             taken += 1;

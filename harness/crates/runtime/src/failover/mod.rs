@@ -11,6 +11,4 @@ pub(crate) use takeover_decision::{TakeoverDecision, decide_takeover};
 #[cfg(test)]
 mod attempts_tests;
 #[cfg(test)]
-mod isolation_tests;
-#[cfg(test)]
 mod unconfirmed_end_tests;

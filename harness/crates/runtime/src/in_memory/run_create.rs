@@ -171,16 +171,27 @@ impl RunCreateStore for InMemoryStores {
         node: &NodeId,
         now: DateTime<Utc>,
     ) -> Result<Option<Claimed>, StoreError> {
-        Ok(self.0.lock().take_over(None, node, now))
-    }
-
-    async fn take_over_except(
-        &self,
-        losses: u32,
-        node: &NodeId,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Claimed>, StoreError> {
-        Ok(self.0.lock().take_over(Some(losses), node, now))
+        let mut tables = self.0.lock();
+        let tables = &mut *tables;
+        let nodes = tables.live_nodes();
+        let is_orphaned = |run: &&mut Run| {
+            run.record.status.is_owned()
+                && run
+                    .owner
+                    .as_ref()
+                    .is_none_or(|owner| !nodes.contains(owner))
+        };
+        let oldest = tables
+            .runs
+            .values_mut()
+            .filter(is_orphaned)
+            .min_by_key(|run| (run.record.created_at, run.order));
+        Ok(oldest.map(|run| {
+            run.record.attempt += 1;
+            run.last_batch = 0;
+            run.losses += 1;
+            run.assign_to(node, now)
+        }))
     }
 
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
@@ -250,35 +261,6 @@ impl Tables {
             count.queued += u64::from(run.is_claimable());
         }
         count
-    }
-
-    /// Claims the oldest orphaned run whose number of losses is not `except`.
-    fn take_over(
-        &mut self,
-        except: Option<u32>,
-        node: &NodeId,
-        now: DateTime<Utc>,
-    ) -> Option<Claimed> {
-        let nodes = self.live_nodes();
-        let is_orphaned = |run: &&mut Run| {
-            run.record.status.is_owned()
-                && Some(run.losses) != except
-                && run
-                    .owner
-                    .as_ref()
-                    .is_none_or(|owner| !nodes.contains(owner))
-        };
-        let oldest = self
-            .runs
-            .values_mut()
-            .filter(is_orphaned)
-            .min_by_key(|run| (run.record.created_at, run.order));
-        oldest.map(|run| {
-            run.record.attempt += 1;
-            run.last_batch = 0;
-            run.losses += 1;
-            run.assign_to(node, now)
-        })
     }
 
     /// Requests cancellation of all unfinished runs of a thread that are not cancelled yet.

@@ -3,7 +3,6 @@
 mod active_run;
 mod dispatch_wake;
 mod finalization_guard;
-mod isolation;
 mod node_lease;
 mod registry;
 mod run_error;
@@ -14,7 +13,6 @@ mod thread_heads;
 pub(crate) use active_run::{ActiveRun, StopSignal};
 pub use active_run::{RunOutcome, RunValues};
 pub(crate) use finalization_guard::FinalizationGuard;
-pub(crate) use isolation::{deferred_losses, is_last_attempt};
 pub use node_lease::LeaseStatus;
 pub use registry::RunRegistry;
 pub use run_error::RunError;

@@ -8,7 +8,6 @@ use tokio::sync::{Notify, broadcast};
 use super::active_run::{ActiveRun, ActiveRuns};
 use super::dispatch_wake::DispatchWake;
 use super::finalization_guard::FinalizationGuards;
-use super::isolation::Isolation;
 use super::node_lease::NodeLease;
 use super::status_poller::StatusPollers;
 use super::thread_heads::ThreadHeads;
@@ -26,7 +25,6 @@ pub struct RunRegistry {
     pub(crate) lease_wake: Notify,
     pub(crate) node_lease: NodeLease,
     pub(crate) finalization: FinalizationGuards,
-    pub(crate) isolation: Isolation,
     pub(crate) pollers: StatusPollers,
     /// States of threads for their next runs.
     pub(crate) heads: ThreadHeads,
@@ -47,7 +45,6 @@ impl RunRegistry {
             lease_wake: Notify::new(),
             node_lease: NodeLease::new(node),
             finalization: FinalizationGuards::default(),
-            isolation: Isolation::default(),
             pollers: StatusPollers::default(),
             heads: ThreadHeads::default(),
             launches: broadcast::Sender::new(LAUNCH_CHANNEL_CAPACITY),

@@ -146,19 +146,6 @@ pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
         now: DateTime<Utc>,
     ) -> Result<Option<Claimed>, StoreError>;
 
-    /// Claims a run as [`take_over`](Self::take_over) does, but none whose owners died exactly
-    /// `losses` times before. The default claims any orphaned run; then runs on their last attempt
-    /// are not isolated.
-    async fn take_over_except(
-        &self,
-        losses: u32,
-        node: &NodeId,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Claimed>, StoreError> {
-        let _losses = losses;
-        self.take_over(node, now).await
-    }
-
     /// Returns the earliest start after `now` of the delayed runs; `None` if no run is delayed.
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError>;
 

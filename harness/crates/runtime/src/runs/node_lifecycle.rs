@@ -28,7 +28,7 @@ impl NodeLifecycle {
     pub async fn recover(&self) -> Result<usize, RunError> {
         join::join(&self.runtime, self.limits().lease).await?;
         recovery::register_queued(&self.runtime).await?;
-        let orphaned = dispatcher::take_over(&self.runtime, true).await?;
+        let orphaned = dispatcher::take_over(&self.runtime).await?;
         dispatcher::start(&self.runtime);
         Ok(orphaned)
     }
@@ -43,7 +43,7 @@ impl NodeLifecycle {
         if self.runtime.registry.node_lease.is_shared() {
             return Ok(0);
         }
-        dispatcher::take_over(&self.runtime, false).await
+        dispatcher::take_over(&self.runtime).await
     }
 
     /// Releases every run that is executed here, so that another process or the next start resumes

@@ -54,28 +54,6 @@ pub async fn orphaned_runs_are_taken_over_exactly_once(open: impl AsyncFn() -> R
     );
 }
 
-/// Other orphaned runs are taken over, and the excepted ones by a later call.
-pub async fn takeover_can_except_a_number_of_losses(open: impl AsyncFn() -> RunStores) {
-    let stores = open().await;
-    enter(&stores, "n1").await;
-    admit(&stores, "r0", "n1").await;
-    stores.nodes.leave(&node("n1")).await.expect("left");
-    enter(&stores, "n2").await;
-    assert_eq!(claimed_id(&stores, "n2").await.as_deref(), Some("r0"));
-    admit(&stores, "r1", "n2").await;
-    stores.nodes.leave(&node("n2")).await.expect("left");
-    enter(&stores, "n3").await;
-    let except = async |losses| {
-        let n3 = node("n3");
-        let claimed = stores.create.take_over_except(losses, &n3, at(7)).await;
-        let claimed = claimed.expect("read")?;
-        Some((claimed.run.run_id.to_string(), claimed.losses))
-    };
-    assert_eq!(except(1).await, Some(("r1".to_owned(), 1)));
-    assert_eq!(except(1).await, None);
-    assert_eq!(except(0).await, Some(("r0".to_owned(), 2)));
-}
-
 /// A lost attempt can commit neither a step nor the end.
 pub async fn lost_attempt_cannot_commit(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
