@@ -11,11 +11,11 @@ use deerflow_core::ids::ThreadId;
 use deerflow_core::quota::{Quota, QuotaExceeded, UserQuotas};
 use deerflow_core::tasks::Tasks;
 use deerflow_domain::items::{ItemStore, Namespace, NewItem};
-use deerflow_domain::quota_usage::{QuotaUsage, QuotaUsageStore};
+use deerflow_domain::quota_usage::QuotaUsageStore;
 use deerflow_domain::threads::{Created, NewThread, ThreadStore};
 use deerflow_runtime::runs::store::{AdmitError, Admitted, NewRun, RunCreateStore, StoreError};
 use deerflow_runtime::runs::{RunStatus, UserRunLimits};
-use deerflow_runtime::testkit::{USER, at_once, new_run};
+use deerflow_runtime::testkit::{USER, at_once, new_run, run};
 use deerflow_stores::{
     Database, DatabaseConfig, SqlItemStore, SqlQuotaUsage, SqlRunStore, SqlThreadStore,
 };
@@ -142,15 +142,12 @@ async fn threads_beyond_quota_are_rejected_on_every_path(nodes: [Database; 2]) {
     let spare = spare.min().unwrap();
     threads.delete(spare, &Owner::None).await.unwrap();
     runs.admit(new_run("r3", "another")).await.unwrap();
-    let usage = SqlQuotaUsage::new(db).usage(USER).await.unwrap();
-    let expected = QuotaUsage {
-        active_runs: 2,
-        threads: 20,
-        stored_bytes: usage.stored_bytes,
-        ..QuotaUsage::default()
-    };
-    assert_eq!(usage, expected);
-    assert!(usage.stored_bytes > 0);
+    let usage = SqlQuotaUsage::new(db);
+    let amount = async |quota| usage.amount(USER, quota).await.unwrap();
+    assert_eq!(amount(Quota::ActiveRuns).await, 2);
+    assert_eq!(amount(Quota::QueuedRuns).await, 0);
+    assert_eq!(amount(Quota::Threads).await, 20);
+    assert!(amount(Quota::StoredBytes).await > 0);
 }
 
 async fn only_new_items_count_towards_the_quota(nodes: [Database; 2]) {
@@ -182,6 +179,8 @@ async fn size_beyond_quota_rejects_until_data_is_deleted(nodes: [Database; 2]) {
     set(&nodes, quotas);
     let [db, _] = nodes;
     let items = SqlItemStore::new(db.clone());
+    let runs = SqlRunStore::new(db.clone());
+    runs.admit(new_run("before", "before")).await.unwrap();
     items.put(item("a", 20_000)).await.unwrap();
     // Other limits require a new measurement.
     db.quotas().set(quotas);
@@ -191,9 +190,18 @@ async fn size_beyond_quota_rejects_until_data_is_deleted(nodes: [Database; 2]) {
     };
     assert_eq!((quota, limit), (Quota::StoredBytes, 10_000));
     assert!((20_000..21_000).contains(&used), "{used}");
-    let runs = SqlRunStore::new(db.clone());
-    let run = runs.admit(new_run("r", "t")).await;
-    assert!(matches!(run, Err(AdmitError::QuotaExceeded(_))), "{run:?}");
+    let refused = runs.admit(new_run("r", "t")).await;
+    assert!(
+        matches!(refused, Err(AdmitError::QuotaExceeded(_))),
+        "{refused:?}"
+    );
+
+    // What exists is returned as before.
+    let threads = SqlThreadStore::new(db.clone());
+    let known = threads.create(new_thread("before")).await;
+    assert!(matches!(known, Ok(Created::Existing(_))), "{known:?}");
+    let known = runs.admit(new_run("before", "before")).await;
+    assert_eq!(known, Err(AdmitError::RunExists(run("before"))));
 
     let namespace = Namespace::new(vec!["n".to_owned()]).unwrap();
     items.delete(USER, &namespace, "a").await.unwrap();

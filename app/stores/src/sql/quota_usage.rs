@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use deerflow_core::quota::Quota;
-use deerflow_domain::quota_usage::{QuotaUsage, QuotaUsageStore};
+use deerflow_domain::quota_usage::QuotaUsageStore;
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{ConnectionTrait, DbErr, Statement};
 
@@ -31,25 +31,21 @@ impl SqlQuotaUsage {
         Self { db }
     }
 
-    async fn amounts(&self, user: &str) -> Result<QuotaUsage, DbErr> {
+    async fn measure(&self, user: &str, quota: Quota) -> Result<u64, DbErr> {
         let db = self.db.reads();
-        let runs = count_unfinished(db, user).await?;
-        let of = async |quota| count(db, quota, user, u64::MAX >> 2).await;
-        Ok(QuotaUsage {
-            active_runs: runs.active,
-            queued_runs: runs.queued,
-            threads: of(Quota::Threads).await?,
-            assistants: of(Quota::Assistants).await?,
-            items: of(Quota::Items).await?,
-            stored_bytes: stored_bytes(db, user).await?,
-        })
+        match quota {
+            Quota::ActiveRuns => Ok(count_unfinished(db, user).await?.active),
+            Quota::QueuedRuns => Ok(count_unfinished(db, user).await?.queued),
+            Quota::StoredBytes => stored_bytes(db, user).await,
+            _ => count(db, quota, user, u64::MAX).await,
+        }
     }
 }
 
 #[async_trait]
 impl QuotaUsageStore for SqlQuotaUsage {
-    async fn usage(&self, user: &str) -> Result<QuotaUsage, StoreError> {
-        read(self.amounts(user).await)
+    async fn amount(&self, user: &str, quota: Quota) -> Result<u64, StoreError> {
+        read(self.measure(user, quota).await)
     }
 
     async fn users(&self, limit: u64) -> Result<Vec<String>, StoreError> {

@@ -148,19 +148,6 @@ fn known(row: request_key::Model, key: &RequestKey) -> Result<KeyState, DbErr> {
     Ok(KeyState::Again(created))
 }
 
-/// Returns the state of a key; `None` if it was not used, or has expired.
-pub(crate) async fn key_state(
-    db: &Database,
-    key: &RequestKey,
-    at: DateTime<Utc>,
-) -> Result<Option<KeyState>, StoreError> {
-    let row = of_key(key)
-        .filter(request_key::Column::ExpiresAt.gt(micros(at)))
-        .one(db.reads())
-        .await;
-    read(row.and_then(|row| row.map(|row| known(row, key)).transpose()))
-}
-
 #[async_trait]
 impl RequestStore for SqlRequestStore {
     async fn known(
@@ -168,7 +155,11 @@ impl RequestStore for SqlRequestStore {
         key: &RequestKey,
         at: DateTime<Utc>,
     ) -> Result<Option<KeyState>, StoreError> {
-        key_state(&self.db, key, at).await
+        let row = of_key(key)
+            .filter(request_key::Column::ExpiresAt.gt(micros(at)))
+            .one(self.db.reads())
+            .await;
+        read(row.and_then(|row| row.map(|row| known(row, key)).transpose()))
     }
 
     async fn keep(

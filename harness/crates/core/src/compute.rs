@@ -2,9 +2,9 @@
 //!
 //! Work that takes longer than a millisecond would delay the other tasks of the process: streams,
 //! health checks, leases. Such work runs on threads that may block, on at most one per processor at
-//! a time, so that the I/O threads still get processor time. Waiting users receive permits in turn. [`offloading`], [`offloading_all`] and
-//! [`continuing`] wrap a run or a request, and [`heavy_poll`] announces a long computation within
-//! it.
+//! a time, so that the I/O threads still get processor time. Waiting users receive permits in turn.
+//! [`offloading`], [`offloading_all`] and [`continuing`] wrap a run or a request, and [`heavy_poll`]
+//! announces a long computation within it.
 //!
 //! On a single-threaded runtime (tests, small tools) work is not moved.
 

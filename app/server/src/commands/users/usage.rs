@@ -4,7 +4,7 @@ use std::io::Write;
 
 use deerflow_domain::accounts::Email;
 use harness::quota::Quota;
-use harness::sandbox::measure_user_files;
+use harness::sandbox::{measure_user_files, run_blocking};
 use serde_json::{Map, Value, json};
 
 use super::Users;
@@ -75,12 +75,17 @@ impl Users<'_> {
     }
 
     async fn amounts(&self, user: &str) -> anyhow::Result<[(Quota, u64); 7]> {
-        let stored = self.usage.usage(user).await?;
-        let (home, name) = (self.home.to_owned(), user.to_owned());
-        let files = tokio::task::spawn_blocking(move || measure_user_files(&home, &name));
-        let files = files.await??;
-        let amount = |quota| (quota, stored.amount(quota).unwrap_or(files));
-        Ok(Quota::ALL.map(amount))
+        let mut amounts = Quota::ALL.map(|quota| (quota, 0));
+        for (quota, used) in &mut amounts {
+            *used = match quota {
+                Quota::FileBytes => {
+                    let (home, name) = (self.home.to_owned(), user.to_owned());
+                    run_blocking(move || measure_user_files(&home, &name)).await?
+                }
+                _ => self.usage.amount(user, *quota).await?,
+            };
+        }
+        Ok(amounts)
     }
 
     fn cell(&self, quota: Quota, used: u64) -> String {

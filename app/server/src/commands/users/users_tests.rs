@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use deerflow_accounts::password::PasswordPool;
 use deerflow_accounts::{SessionCache, SignInParts};
 use deerflow_domain::accounts::{AuditAction, InMemoryAccounts, NewAuditEntry};
-use deerflow_domain::quota_usage::QuotaUsage;
 use harness::clock::{Clock, SystemClock};
 use harness::ids::SystemIds;
+use harness::quota::Quota;
 use harness::runtime::runs::store::StoreError;
 
 use super::*;
@@ -28,12 +28,11 @@ struct OneUser;
 
 #[async_trait]
 impl QuotaUsageStore for OneUser {
-    async fn usage(&self, user: &str) -> Result<QuotaUsage, StoreError> {
-        let threads = if user == "ann" { 7 } else { 0 };
-        Ok(QuotaUsage {
-            threads,
-            stored_bytes: 3 << 19,
-            ..QuotaUsage::default()
+    async fn amount(&self, user: &str, quota: Quota) -> Result<u64, StoreError> {
+        Ok(match quota {
+            Quota::Threads if user == "ann" => 7,
+            Quota::StoredBytes => 3 << 19,
+            _ => 0,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Quotas of users, checked by the writes that create rows.
 
-mod checks;
+mod check;
 pub(crate) mod count;
 pub(crate) mod size;
 
@@ -10,13 +10,11 @@ use std::time::Duration;
 
 use deerflow_core::quota::{Quota, QuotaExceeded, UserQuotas};
 use parking_lot::{Mutex, RwLock};
-use rusqlite::Connection;
-use sea_orm::{DatabaseConnection, DatabaseTransaction};
-
-use crate::db::text_lock::lock_text;
-use crate::db::tx::TxError;
-use size::MeasuredSizes;
+use sea_orm::DatabaseConnection;
 use tokio::time::Instant;
+
+pub(crate) use check::QuotaCheck;
+use size::MeasuredSizes;
 
 /// Part of the free amount that a process may use before it counts again is one in this number, so
 /// that as many processes that count at the same time cannot exceed the limit together.
@@ -50,52 +48,11 @@ impl Quotas {
         self.0.sizes.clear();
     }
 
-    /// Checks the number of rows of a user after one was inserted. The transaction must be rolled
-    /// back if it is exceeded.
-    pub(crate) async fn check_inserted<E: From<QuotaExceeded>>(
-        &self,
-        tx: &DatabaseTransaction,
-        quota: Quota,
-        user: Option<&str>,
-    ) -> Result<(), TxError<E>> {
-        let Some((limit, user)) = self.to_count(quota, user) else {
-            return Ok(());
-        };
-        lock_text(tx, &format!("{quota} of {user}")).await?;
-        let count = count::count(tx, quota, user, limit).await?;
-        if count > limit {
-            let used = count - 1;
-            let exceeded = QuotaExceeded { quota, used, limit };
-            return Err(TxError::Refused(exceeded.into()));
-        }
-        self.remember(quota, user, limit - count);
-        Ok(())
-    }
-
-    /// Checks the number of rows of a user before one is inserted, with prepared statements of
-    /// SQLite.
-    pub(crate) fn check_before(
-        &self,
-        connection: &Connection,
-        quota: Quota,
-        user: Option<&str>,
-    ) -> rusqlite::Result<Result<(), QuotaExceeded>> {
-        let Some((limit, user)) = self.to_count(quota, user) else {
-            return Ok(Ok(()));
-        };
-        let used = count::prepared_count(connection, quota, user, limit)?;
-        if used >= limit {
-            return Ok(Err(QuotaExceeded { quota, used, limit }));
-        }
-        self.remember(quota, user, limit - used - 1);
-        Ok(Ok(()))
-    }
-
     /// Checks the size of the rows of a user, as it was measured last.
     ///
     /// # Errors
     /// [`QuotaExceeded`] with the measured size.
-    pub(crate) async fn check_size(
+    async fn check_size(
         &self,
         db: &DatabaseConnection,
         user: Option<&str>,

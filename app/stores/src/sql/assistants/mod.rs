@@ -36,22 +36,12 @@ impl SqlAssistantStore {
 #[async_trait]
 impl AssistantStore for SqlAssistantStore {
     async fn create(&self, assistant: NewAssistant) -> Result<CreatedAssistant, StoreError> {
-        if let Err(exceeded) = self.db.check_size(assistant.user_id.as_deref()).await {
-            let id = assistant.id.to_string();
-            let row = assistant::Entity::find_by_id(id).one(self.db.reads()).await;
-            return match read(row)? {
-                Some(row) if row.user_id == assistant.user_id => {
-                    read(row::record(row)).map(CreatedAssistant::Existing)
-                }
-                Some(_) => Ok(CreatedAssistant::Taken),
-                None => Err(exceeded.into()),
-            };
-        }
-        let work = (assistant, self.db.quotas().clone());
+        let check = self.db.quota_check(assistant.user_id.as_deref()).await;
+        let work = (assistant, check);
         self.db
             .writes()
-            .create(work, |tx, (new, quotas)| {
-                Box::pin(write::create(tx, new, quotas))
+            .create(work, |tx, (new, check)| {
+                Box::pin(write::create(tx, new, check))
             })
             .await
     }
@@ -92,7 +82,7 @@ impl AssistantStore for SqlAssistantStore {
             what: patch,
             at,
         };
-        self.db.check_size(work.user.as_deref()).await?;
+        self.db.quota_check(work.user.as_deref()).await.size()?;
         self.db
             .writes()
             .create(work, |tx, work| Box::pin(write::patch(tx, work)))

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::row::{new_row, record, version, version_row, write_content};
 use crate::db::entity::{assistant, assistant_version, micros};
-use crate::db::quotas::Quotas;
+use crate::db::quotas::QuotaCheck;
 use crate::db::tx::TxError;
 
 /// A change, with the assistant and the user it applies to.
@@ -29,7 +29,7 @@ pub(super) struct Change<T> {
 pub(super) async fn create(
     tx: &DatabaseTransaction,
     new: &NewAssistant,
-    quotas: &Quotas,
+    check: &QuotaCheck,
 ) -> Result<CreatedAssistant, TxError<StoreError>> {
     let row = new_row(new);
     let insert = assistant::Entity::insert(row.clone().into_active_model())
@@ -38,9 +38,7 @@ pub(super) async fn create(
         assistant_version::Entity::insert(version_row(&row).into_active_model())
             .exec_without_returning(tx)
             .await?;
-        quotas
-            .check_inserted(tx, Quota::Assistants, new.user_id.as_deref())
-            .await?;
+        check.inserted(tx, Quota::Assistants).await?;
         return Ok(CreatedAssistant::New(record(row)?));
     }
     match assistant::Entity::find_by_id(row.assistant_id)

@@ -56,8 +56,9 @@ impl Checkpointer for SqlCheckpointer {
 
     async fn put_outside_run(&self, change: ExternalWrite) -> Result<(), PutError> {
         let thread = &change.write.meta.thread_id;
-        let checked = self.db.check_size_of_owner(thread).await;
-        checked.map_err(CheckpointError::from)?;
+        let check = self.db.quota_check_of_owner(thread).await;
+        let check = check.and_then(|check| Ok(check.size()?));
+        check.map_err(CheckpointError::from)?;
         self.db
             .writes()
             .create(change, |tx, change| {

@@ -78,8 +78,9 @@ impl SqlItemStore {
 #[async_trait]
 impl ItemStore for SqlItemStore {
     async fn put(&self, item: NewItem) -> Result<(), StoreError> {
-        self.db.check_size(Some(&item.user_id)).await?;
-        let work = (item, self.db.quotas().clone());
+        let check = self.db.quota_check(Some(&item.user_id)).await;
+        check.size()?;
+        let work = (item, check);
         self.db.writes().create(work, write::put).await
     }
 

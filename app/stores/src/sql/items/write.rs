@@ -7,7 +7,7 @@ use sea_orm::{ConnectionTrait, DatabaseTransaction, DbErr, Statement, Value};
 use super::vector::vector_value;
 use crate::db::entity::micros;
 use crate::db::json::json_text;
-use crate::db::quotas::Quotas;
+use crate::db::quotas::QuotaCheck;
 use crate::db::tx::TxFuture;
 
 /// An expired item that is written again counts as new.
@@ -50,7 +50,7 @@ async fn insert_or_replace(tx: &DatabaseTransaction, values: Vec<Value>) -> Resu
 
 pub(super) fn put<'a>(
     tx: &'a DatabaseTransaction,
-    (item, quotas): &'a (NewItem, Quotas),
+    (item, check): &'a (NewItem, QuotaCheck),
 ) -> TxFuture<'a, ()> {
     Box::pin(async move {
         let item_key: [Value; 3] = [
@@ -70,9 +70,7 @@ pub(super) fn put<'a>(
             at.into(),
         ]);
         if insert_or_replace(tx, values).await? {
-            quotas
-                .check_inserted(tx, Quota::Items, Some(&item.user_id))
-                .await?;
+            check.inserted(tx, Quota::Items).await?;
         }
         execute(tx, DELETE_VECTORS, item_key.to_vec()).await?;
         for (part, vector) in item.vectors.iter().enumerate() {

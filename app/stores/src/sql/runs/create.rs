@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_core::ids::{NodeId, RunId};
-use deerflow_core::quota::Quota;
+use deerflow_core::quota::{Quota, QuotaExceeded};
 use deerflow_runtime::runs::store::{
     AdmitError, Admitted, Claimed, CreatedResource, NewRun, RunCreateStore, StoreError,
 };
@@ -23,7 +23,7 @@ use super::row::{admitted, cancel_word, head, named_assistant, new_row, readable
 use super::unreadable::{end_unreadable, end_unreadable_row, sanitised};
 use super::{prepared_admission, queue, takeover, user_runs};
 use crate::db::entity::{micros, moment, plain, run, thread};
-use crate::db::quotas::Quotas;
+use crate::db::quotas::QuotaCheck;
 use crate::db::space::WriteClass;
 use crate::db::statement_batch::{StatementBatch, tagged};
 use crate::db::tx::{TxError, TxFuture};
@@ -32,15 +32,13 @@ use crate::sql::requests::{claim_key, key_claimed, lookup_key};
 #[async_trait]
 impl RunCreateStore for SqlRunStore {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
-        if let Err(exceeded) = self.db.check_size(run.user_id.as_deref()).await {
-            return Err(user_runs::over_quota(&self.db, &run, exceeded).await?);
-        }
+        let check = self.db.quota_check(run.user_id.as_deref()).await;
         self.db
             .writes()
             .run_prepared(
                 WriteClass::Creation,
-                (run, self.db.quotas().clone()),
-                |tx, (run, quotas)| Box::pin(admit(tx, run, quotas)),
+                (run, check),
+                |tx, (run, check)| Box::pin(admit(tx, run, check)),
                 Some(prepared_admission::admit),
             )
             .await
@@ -112,7 +110,7 @@ const PIN_CONTENT: &str = "\
 async fn admit(
     tx: &DatabaseTransaction,
     new: &NewRun,
-    quotas: &Quotas,
+    check: &QuotaCheck,
 ) -> Result<Admitted, TxError<AdmitError>> {
     // Admission, claim and end of a run all lock the thread first: one lock order prevents
     // deadlocks, and while the thread is locked, no other transaction changes which of its runs is
@@ -182,19 +180,31 @@ async fn admit(
             new.thread_id.clone(),
         )));
     };
-    if is_created(thread)? {
-        quotas
-            .check_inserted(tx, Quota::Threads, new.user_id.as_deref())
-            .await?;
-    }
+    let is_new_thread = is_created(thread)?;
     if let Some(row) = tagged(&rows, "run") {
+        check_inserted(tx, check, is_new_thread).await?;
         return Ok(Admitted {
             run: admitted(new, RunStatus::Starting),
             displaced: Vec::new(),
             head: head(row.try_get_by_index(1)?, row.try_get_by_index(2)?),
         });
     }
-    admit_to_busy_thread(tx, new).await
+    let admitted = admit_to_busy_thread(tx, new).await?;
+    check_inserted(tx, check, is_new_thread).await?;
+    Ok(admitted)
+}
+
+/// Checks the quotas after the run was inserted.
+async fn check_inserted(
+    tx: &DatabaseTransaction,
+    check: &QuotaCheck,
+    is_new_thread: bool,
+) -> Result<(), TxError<AdmitError>> {
+    if is_new_thread {
+        return check.inserted(tx, Quota::Threads).await;
+    }
+    let refused = |exceeded: QuotaExceeded| TxError::Refused(exceeded.into());
+    check.size().map_err(refused)
 }
 
 /// Reads whether the thread was created by the statement. A thread that was created in the same

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::row::{admitted, head, named_assistant, new_row};
 use super::user_runs::COUNT_ACTIVE;
 use crate::db::entity::{micros, plain, run, thread};
-use crate::db::quotas::Quotas;
+use crate::db::quotas::QuotaCheck;
 use crate::db::tx::Prepared;
 
 const THREAD_OWNER: &str = "SELECT user_id FROM threads_meta WHERE thread_id = ?1";
@@ -60,9 +60,10 @@ enum ThreadState {
 /// Admits a run.
 pub(super) fn admit(
     connection: &Connection,
-    (new, quotas): &(NewRun, Quotas),
+    (new, check): &(NewRun, QuotaCheck),
 ) -> rusqlite::Result<Prepared<Admitted, AdmitError>> {
-    if new.request().idempotency_key().is_some() || new.created_at > new.at {
+    if new.request().idempotency_key().is_some() || new.created_at > new.at || check.size().is_err()
+    {
         return Ok(Prepared::Unsuited);
     }
     let state = thread_state(connection, new)?;
@@ -78,8 +79,7 @@ pub(super) fn admit(
         return Ok(Prepared::Unsuited);
     }
     if matches!(state, ThreadState::Absent)
-        && let Err(exceeded) =
-            quotas.check_before(connection, Quota::Threads, new.user_id.as_deref())?
+        && let Err(exceeded) = check.before(connection, Quota::Threads)?
     {
         return Ok(Prepared::Done(Err(exceeded.into())));
     }

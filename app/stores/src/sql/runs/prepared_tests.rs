@@ -8,7 +8,7 @@ use deerflow_runtime::testkit::new_run;
 use rusqlite::Connection;
 
 use super::{prepared_admission, prepared_commit};
-use crate::db::quotas::Quotas;
+use crate::db::quotas::QuotaCheck;
 use crate::db::tx::Prepared;
 use crate::files::database_files::DATABASE_FILE;
 use crate::{Database, DatabaseConfig};
@@ -32,7 +32,8 @@ impl Rig {
 
     fn is_admitted(&self, run: &NewRun) -> bool {
         let admitted =
-            prepared_admission::admit(&self.connection, &(run.clone(), Quotas::default())).unwrap();
+            prepared_admission::admit(&self.connection, &(run.clone(), QuotaCheck::unlimited()))
+                .unwrap();
         matches!(admitted, Prepared::Done(Ok(_)))
     }
 

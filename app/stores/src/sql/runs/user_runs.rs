@@ -1,18 +1,12 @@
 //! Unfinished runs of a user, counted for the limits per user.
 
-use deerflow_core::quota::QuotaExceeded;
 use deerflow_runtime::runs::UserRuns;
-use deerflow_runtime::runs::store::{AdmitError, NewRun, StoreError};
+use deerflow_runtime::runs::store::NewRun;
 use sea_orm::sea_query::{Alias, Expr, Query, SimpleExpr};
-use sea_orm::{
-    ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait, Statement,
-};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, ExprTrait, Statement};
 
-use crate::db::connect::Database;
 use crate::db::entity::run;
-use crate::db::error::read;
 use crate::db::text_lock::lock_text;
-use crate::sql::requests::key_state;
 
 /// On Postgres, a run starts without the user's lock if this many further runs would be permitted:
 /// more than all nodes admit at the same time.
@@ -103,22 +97,3 @@ pub(super) fn user_may_start(max: u64) -> SimpleExpr {
 /// Condition on the table `active`, written like the condition of the index of unfinished runs.
 const IS_ACTIVE: &str =
     "active.status IN ('pending', 'starting', 'running') AND active.status <> 'pending'";
-
-/// Returns why a run of a user whose data exceeds the quota is not admitted: a repeated request is
-/// not a new one.
-pub(super) async fn over_quota(
-    db: &Database,
-    new: &NewRun,
-    exceeded: QuotaExceeded,
-) -> Result<AdmitError, StoreError> {
-    if let Some(key) = new.request().idempotency_key()
-        && let Some(state) = key_state(db, key, new.at).await?
-    {
-        return Ok(AdmitError::KnownRequest(state));
-    }
-    let run = run::Entity::find_by_id(new.run_id.as_str());
-    Ok(match read(run.one(db.reads()).await)? {
-        Some(_) => AdmitError::RunExists(new.run_id.clone()),
-        None => exceeded.into(),
-    })
-}

@@ -9,7 +9,7 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter}
 use super::row::record;
 use super::write::{CreateRefusal, create};
 use crate::db::entity::{short_title, thread};
-use crate::db::quotas::Quotas;
+use crate::db::quotas::QuotaCheck;
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::TxError;
 use crate::sql::checkpoints::{LineEnd, checkpoint_exists, copy_line, finish_line};
@@ -20,7 +20,7 @@ use crate::sql::run_events::add_events;
 pub(super) struct BranchWork {
     pub(super) branch: NewBranch,
     pub(super) with_events: bool,
-    pub(super) quotas: Quotas,
+    pub(super) check: QuotaCheck,
 }
 
 /// Creates the branch. The row of the original is locked, so that it is not deleted meanwhile.
@@ -35,7 +35,7 @@ pub(super) async fn branch(
     {
         return Ok(None);
     }
-    create_row(tx, new, &work.quotas).await?;
+    create_row(tx, new, &work.check).await?;
     let id = &new.thread.thread_id;
     copy_line(tx, &new.original, &new.checkpoint, id).await?;
     let end = LineEnd {
@@ -57,10 +57,10 @@ pub(super) async fn branch(
 async fn create_row(
     tx: &DatabaseTransaction,
     new: &NewBranch,
-    quotas: &Quotas,
+    check: &QuotaCheck,
 ) -> Result<(), TxError<StoreError>> {
     let taken = || StoreError::Failed("a new thread id is already in use".to_owned());
-    match create(tx, &new.thread, quotas).await {
+    match create(tx, &new.thread, check).await {
         Ok(Created::New(_)) => {}
         Ok(_) | Err(TxError::Refused(CreateRefusal::Found(_))) => {
             return Err(TxError::Refused(taken()));

@@ -18,7 +18,6 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::ThreadId;
-use deerflow_core::quota::QuotaExceeded;
 use deerflow_domain::branches::{BranchStore, NewBranch};
 use deerflow_domain::threads::{
     Created, Deleted, NewThread, SweptThreads, ThreadContent, ThreadPatch, ThreadRecord,
@@ -31,7 +30,6 @@ use crate::db::connect::Database;
 use crate::db::entity::thread;
 use crate::db::error::read;
 use crate::db::space::WriteClass;
-use crate::sql::requests::key_state;
 
 /// Thread store over SQL.
 #[derive(Debug, Clone)]
@@ -54,38 +52,17 @@ impl SqlThreadStore {
     }
 }
 
-/// Returns the existing thread of a request whose user's data exceeds the quota.
-async fn over_quota(
-    db: &Database,
-    new: &NewThread,
-    exceeded: QuotaExceeded,
-) -> Result<Created, StoreError> {
-    if let Some(key) = &new.request
-        && let Some(state) = key_state(db, key, new.at).await?
-    {
-        return Ok(Created::Known(state));
-    }
-    let row = thread::Entity::find_by_id(new.thread_id.as_str());
-    match read(row.one(db.reads()).await)? {
-        Some(row) if row.user_id == new.user_id => read(row::record(row)).map(Created::Existing),
-        Some(_) => Ok(Created::Taken),
-        None => Err(exceeded.into()),
-    }
-}
-
 #[async_trait]
 impl ThreadStore for SqlThreadStore {
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
-        if let Err(exceeded) = self.db.check_size(thread.user_id.as_deref()).await {
-            return over_quota(&self.db, &thread, exceeded).await;
-        }
+        let check = self.db.quota_check(thread.user_id.as_deref()).await;
         match self
             .db
             .writes()
             .run_prepared(
                 WriteClass::Creation,
-                (thread, self.db.quotas().clone()),
-                |tx, (thread, quotas)| Box::pin(write::create(tx, thread, quotas)),
+                (thread, check),
+                |tx, (thread, check)| Box::pin(write::create(tx, thread, check)),
                 Some(prepared_create::create),
             )
             .await
@@ -204,7 +181,8 @@ impl BranchStore for SqlThreadStore {
     async fn branch(&self, branch: NewBranch) -> Result<Option<ThreadRecord>, StoreError> {
         let thread = branch.thread.thread_id.clone();
         let user = branch.thread.user_id.as_deref();
-        self.db.check_size(user).await?;
+        let check = self.db.quota_check(user).await;
+        check.size()?;
         let journal = self.journal.clone().filter(|_| !branch.events.is_empty());
         // Events of a thread without a row are invisible.
         if let Some(journal) = &journal {
@@ -213,7 +191,7 @@ impl BranchStore for SqlThreadStore {
         let work = branch::BranchWork {
             with_events: self.journal.is_none(),
             branch,
-            quotas: self.db.quotas().clone(),
+            check,
         };
         let created = self
             .db

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use super::row::{new_row, record};
 use super::write::{CREATE_THREAD, CreateRefusal};
 use crate::db::fact_index::fact_set;
-use crate::db::quotas::Quotas;
+use crate::db::quotas::QuotaCheck;
 use crate::db::tx::Prepared;
 
 const INSERT_FACT: &str = "\
@@ -21,7 +21,7 @@ const FIND: &str = "SELECT 1 FROM threads_meta WHERE thread_id = ?1";
 /// Creates a thread.
 pub(super) fn create(
     connection: &Connection,
-    (new, quotas): &(NewThread, Quotas),
+    (new, check): &(NewThread, QuotaCheck),
 ) -> rusqlite::Result<Prepared<Created, CreateRefusal>> {
     let row = new_row(new);
     let Some(created) = record(row.clone()).ok().filter(|_| new.request.is_none()) else {
@@ -30,9 +30,7 @@ pub(super) fn create(
     if is_in_use(connection, &row.thread_id)? {
         return Ok(Prepared::Unsuited);
     }
-    if let Err(exceeded) =
-        quotas.check_before(connection, Quota::Threads, row.user_id.as_deref())?
-    {
+    if let Err(exceeded) = check.before(connection, Quota::Threads)? {
         return Ok(Prepared::Done(Err(exceeded.into())));
     }
     let inserted = connection.prepare_cached(CREATE_THREAD)?.execute(params![

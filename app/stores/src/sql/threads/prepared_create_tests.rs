@@ -31,7 +31,7 @@ async fn usual_thread_is_created_with_its_facts() {
     let connection = Connection::open(directory.path().join(DATABASE_FILE)).unwrap();
     let count = |sql: &str| -> i64 { connection.query_row(sql, [], |row| row.get(0)).unwrap() };
     let is_created = |new: &NewThread| {
-        let created = create(&connection, &(new.clone(), Quotas::default())).unwrap();
+        let created = create(&connection, &(new.clone(), QuotaCheck::unlimited())).unwrap();
         matches!(created, Prepared::Done(Ok(Created::New(record))) if record.thread_id == new.thread_id)
     };
 

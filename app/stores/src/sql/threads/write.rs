@@ -20,7 +20,7 @@ use super::row::{is_pinned, new_row, record};
 use crate::db::entity::{micros, run, short_title, thread};
 use crate::db::error::{DbFailure, FromDbFailure};
 use crate::db::json::{from_json, json_text};
-use crate::db::quotas::Quotas;
+use crate::db::quotas::QuotaCheck;
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::TxError;
 use crate::sql::checkpoints::{delete_past_checkpoints, delete_thread_checkpoints};
@@ -59,7 +59,7 @@ impl From<QuotaExceeded> for CreateRefusal {
 pub(super) async fn create(
     tx: &DatabaseTransaction,
     new: &NewThread,
-    quotas: &Quotas,
+    check: &QuotaCheck,
 ) -> Result<Created, TxError<CreateRefusal>> {
     if let Some(key) = &new.request {
         let mut statements = StatementBatch::new(tx);
@@ -95,9 +95,7 @@ pub(super) async fn create(
         ))
         .await?;
     if inserted.rows_affected() == 1 {
-        quotas
-            .check_inserted(tx, Quota::Threads, new.user_id.as_deref())
-            .await?;
+        check.inserted(tx, Quota::Threads).await?;
         facts::write(tx, &row, &Map::new(), &new.metadata).await?;
         return Ok(Created::New(record(row)?));
     }
