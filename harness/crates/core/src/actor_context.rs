@@ -39,8 +39,8 @@ tokio::task_local! {
 
 /// Runs `work` with `actor` bound. A nested scope replaces the actor; the outer one is restored
 /// when the nested scope ends.
-pub async fn scope<F: Future>(actor: ActorContext, work: F) -> F::Output {
-    CURRENT.scope(actor, work).await
+pub fn scope<F: Future>(actor: ActorContext, work: F) -> impl Future<Output = F::Output> {
+    CURRENT.scope(actor, work)
 }
 
 /// Returns the actor bound to this task, if any.

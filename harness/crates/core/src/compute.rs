@@ -30,10 +30,13 @@ const SAMPLES: usize = 64;
 const SENT_PER_UNSENT: usize = 16;
 
 /// One permit per processor, which waiting users receive in turns.
-static PERMITS: LazyLock<FairPermits> = LazyLock::new(|| {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    FairPermits::new("computations", processors)
-});
+static PERMITS: LazyLock<FairPermits> =
+    LazyLock::new(|| FairPermits::new("computations", processors()));
+
+/// Returns the number of processors that this process may use.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
 
 /// Size of a computation, from which its cost is estimated in advance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -99,13 +102,13 @@ tokio::task_local! {
 
 /// Runs asynchronous work in which short and long computations alternate, such as a run: a poll
 /// announced by [`heavy_poll`] runs off the I/O threads.
-pub async fn offloading<F: Future>(work: F) -> F::Output {
-    offloading_by(Polls::default(), work).await
+pub fn offloading<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    offloading_by(Polls::default(), work)
 }
 
 /// Runs asynchronous work of limited length, such as the handling of a request: from the first
 /// [`heavy_poll`] on, all polls run off the I/O threads.
-pub async fn offloading_all<F: Future>(work: F) -> F::Output {
+pub fn offloading_all<F: Future>(work: F) -> impl Future<Output = F::Output> {
     offloading_by(
         Polls {
             lasting: true,
@@ -113,7 +116,6 @@ pub async fn offloading_all<F: Future>(work: F) -> F::Output {
         },
         work,
     )
-    .await
 }
 
 /// Wraps work of limited length that continues the current work in another task: it starts off the
@@ -133,8 +135,10 @@ pub fn continuing<F: Future>(work: F) -> impl Future<Output = F::Output> {
     )
 }
 
-async fn offloading_by<F: Future>(polls: Polls, work: F) -> F::Output {
-    let mut work = std::pin::pin!(work);
+/// Wraps `work` in a small future, however large `work` is: an `async fn` stores its argument twice,
+/// which nested wrappers multiply.
+fn offloading_by<F: Future>(polls: Polls, work: F) -> impl Future<Output = F::Output> {
+    let mut work = Box::pin(work);
     let polling = async move {
         loop {
             let is_heavy = POLLS
@@ -155,7 +159,7 @@ async fn offloading_by<F: Future>(polls: Polls, work: F) -> F::Output {
             }
         }
     };
-    POLLS.scope(polls, polling).await
+    POLLS.scope(polls, polling)
 }
 
 /// Moves the next poll of the current work off the I/O threads if `size` is heavy, unless the

@@ -105,3 +105,19 @@ async fn a_runtime_of_one_thread_computes_in_place() {
         .await
     );
 }
+
+#[test]
+fn wrapped_work_is_stored_once() {
+    let large = [0_u8; 4096];
+    let work = || async move {
+        tokio::task::yield_now().await;
+        large.len()
+    };
+    let size = size_of_val(&work());
+    let actor = crate::actor_context::ActorContext::default();
+    assert!(size_of_val(&offloading(work())) < 512);
+    assert!(size_of_val(&offloading_all(work())) < 512);
+    assert!(size_of_val(&crate::actor_context::scope(actor, work())) < size + 512);
+    let observed = crate::permit_waits::ObservedWait::default();
+    assert!(size_of_val(&observed.observe(work())) < size + 512);
+}

@@ -19,8 +19,8 @@ tokio::task_local! {
 
 impl ObservedWait {
     /// Runs `work` and observes its waits. Tasks that it spawns are not observed.
-    pub async fn observe<F: Future>(&self, work: F) -> F::Output {
-        OBSERVED.scope(self.clone(), work).await
+    pub fn observe<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
+        OBSERVED.scope(self.clone(), work)
     }
 
     /// Returns the kind of work that was requested last and waits.

@@ -160,19 +160,19 @@ impl Tasks {
     }
 }
 
-async fn guarded<F: Future>(
+/// Catches a panic of `work`. Not an `async fn`, which would store `work` twice.
+fn guarded<F: Future>(
     kind: TaskKind,
     name: &'static str,
     work: F,
-) -> Result<F::Output, TaskPanicked> {
-    AssertUnwindSafe(work)
-        .catch_unwind()
-        .await
-        .map_err(|panic| {
+) -> impl Future<Output = Result<F::Output, TaskPanicked>> {
+    AssertUnwindSafe(work).catch_unwind().map(move |ended| {
+        ended.map_err(|panic| {
             let text = panic_text(panic.as_ref());
             tracing::error!(task = name, ?kind, panic = %text, "task panicked");
             TaskPanicked(text)
         })
+    })
 }
 
 /// Returns the message of a panic, if it has one.

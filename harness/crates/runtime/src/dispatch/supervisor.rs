@@ -49,7 +49,8 @@ pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -
             let outcome = match execution.catch_unwind().await {
                 Ok(outcome) => outcome,
                 Err(panic) => {
-                    end_panicked(departure_event, &panic_text(panic.as_ref()), &runtime.ports).await
+                    let text = panic_text(panic.as_ref());
+                    Box::pin(end_panicked(departure_event, &text, &runtime.ports)).await
                 }
             };
             runtime.registry.active.remove_exactly(&run_id, &active);
