@@ -5,8 +5,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Response;
-use reqwest::header::ACCEPT;
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{Body, Response};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::client::SharedHttp;
@@ -58,9 +58,13 @@ impl<W: Wire> HttpCaller<W> {
             .client()
             .post(url)
             .header(ACCEPT, "text/event-stream, application/json")
-            .json(&body);
-        // The body is serialized. The parts must not use memory while the provider works.
+            .header(CONTENT_TYPE, "application/json");
+        let text = serde_json::to_string(&body)
+            .map_err(|error| self.error(ModelErrorKind::Config, error.to_string()))?;
+        // The client retains a body that it can repeat. This one can only be sent once, so neither
+        // it nor its parts use memory while the provider works.
         drop(body);
+        call = call.body(Body::wrap(text));
         for (name, value) in headers {
             let (name, value) = header(name, &value).ok_or_else(|| {
                 self.error(
