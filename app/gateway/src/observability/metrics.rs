@@ -9,6 +9,7 @@ use harness::ids::RunId;
 use harness::permit_waits;
 use harness::runtime::runs::store::UnfinishedRun;
 use harness::runtime::runs::{NodeLifecycle, QueueReason, RunQueries, RunStatus};
+use harness::runtime::stream_bridge::EventData;
 use metrics::{counter, gauge, histogram};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -136,10 +137,10 @@ impl FirstToken {
         Self(since)
     }
 
-    /// Observes an event that is sent to the client: its name and the beginning of its data.
-    pub(crate) fn observe(&mut self, event: &str, data: &[u8]) {
+    /// Observes an event that is sent to the client: its name and its data.
+    pub(crate) fn observe(&mut self, event: &str, data: &EventData) {
         if let Some(since) = self.0
-            && is_token(event, data)
+            && data.pieces().iter().any(|piece| is_token(event, piece))
         {
             self.0 = None;
             histogram!("deerflow_first_token_seconds").record(since.elapsed());

@@ -129,8 +129,7 @@ impl EventStream {
     fn handle(&mut self, item: Option<StreamItem>) {
         match item {
             Some(StreamItem::Event(event)) if self.filter.passes(&event) => {
-                self.first_token
-                    .observe(&event.event, event.data.pieces()[0]);
+                self.first_token.observe(&event.event, &event.data);
                 self.frames.event(&event);
             }
             Some(StreamItem::Event(_)) => {}

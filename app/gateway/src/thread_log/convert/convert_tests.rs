@@ -84,6 +84,43 @@ fn text_is_streamed_in_one_block() {
 }
 
 #[test]
+fn fragments_with_shared_json_convert_like_whole_ones() {
+    let rest = |id: &str| Bytes::from(format!(r#","type":"AIMessageChunk","id":"{id}"}},{{}}]"#));
+    let (m1, m2) = (rest("m1"), rest("m2"));
+    let last = Bytes::from(
+        r#"[{"content":"","type":"AIMessageChunk","id":"m1","chunk_position":"last"},{}]"#,
+    );
+    let text = |text: &str, rest: &Bytes| {
+        let head = Bytes::from(format!(r#"[{{"content":"{text}""#));
+        EventData::with_tail(head, rest.clone())
+    };
+    let data = [
+        text("one ", &m1),
+        text("t\\u00e9 ", &m1),
+        text("other", &m2),
+        text("two", &m1),
+        text("three", &m1),
+        last.into(),
+        text("late", &m1),
+    ];
+    let events = |data: Vec<EventData>| {
+        let (mut converter, mut drafts) = (RunConverter::new("agent"), Vec::new());
+        for (seq, data) in (1..).zip(data) {
+            let id = EventId { seq, attempt: 1 };
+            let event = "messages".into();
+            converter.frame(&StreamEvent { id, event, data }, &mut drafts);
+        }
+        drafts.extend(converter.end(TerminalKind::End));
+        drafts
+            .into_iter()
+            .map(|draft| draft.data)
+            .collect::<Vec<_>>()
+    };
+    let whole = data.iter().map(|data| data.clone().into_bytes().into());
+    assert_eq!(events(whole.collect()), events(data.to_vec()));
+}
+
+#[test]
 fn parallel_calls_overlap_and_end_with_their_arguments() {
     let call = |index: u64, id: Option<&str>, name: Option<&str>, args: &str| {
         let chunk = json!({ "index": index, "id": id, "name": name, "args": args });

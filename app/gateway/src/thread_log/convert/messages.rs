@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bytes::Bytes;
 use harness::runtime::stream_bridge::EventData;
 use serde::Serialize;
 use serde_json::{Error, Map, Value, json};
@@ -15,6 +16,18 @@ use crate::thread_log::event::{Channel, Draft, Namespace};
 pub(super) struct Messages {
     open: HashMap<String, OpenMessage>,
     finished: HashSet<String>,
+    /// Last fragment with nothing but a text. Later fragments of its message share their JSON after
+    /// the text with it.
+    text_fragment: Option<TextFragment>,
+}
+
+/// Fragment of an answer with nothing but a text.
+#[derive(Debug)]
+struct TextFragment {
+    /// Id of the message.
+    id: String,
+    /// JSON of the frame after the text.
+    after_text: Bytes,
 }
 
 /// A message whose end was not received.
@@ -44,14 +57,17 @@ impl Messages {
         events: &mut Vec<Draft>,
     ) -> Result<(), Error> {
         let [head, tail] = frame.pieces();
+        if self.text_of_fragment(head, tail, events)? {
+            return Ok(());
+        }
         let whole;
-        let message = match Received::read(head) {
+        let (message, is_cut) = match Received::read(head) {
             Err(error) if error.is_eof() && !tail.is_empty() => {
                 // The frame was cut within the message.
                 whole = frame.clone().into_bytes();
-                Received::read(&whole)?
+                (Received::read(&whole)?, true)
             }
-            received => received?,
+            received => (received?, false),
         };
         let arrival = Arrival {
             message: &message,
@@ -59,7 +75,14 @@ impl Messages {
             namespace,
         };
         match &*message.kind {
-            "AIMessageChunk" => self.fragment(&arrival, events),
+            "AIMessageChunk" => {
+                let id = message.id_of_text_fragment().filter(|_| is_cut);
+                self.text_fragment = id.map(|id| TextFragment {
+                    id: id.to_owned(),
+                    after_text: tail.clone(),
+                });
+                self.fragment(&arrival, events)
+            }
             "ai" => self.answer(&arrival, events),
             "tool" => {
                 tool_result(&message, namespace, events);
@@ -67,6 +90,27 @@ impl Messages {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Adds the text of a frame that equals the last fragment in all but the text. Returns `false`
+    /// for another frame.
+    fn text_of_fragment(
+        &mut self,
+        head: &[u8],
+        tail: &Bytes,
+        events: &mut Vec<Draft>,
+    ) -> Result<bool, Error> {
+        let Some(last) = &self.text_fragment else {
+            return Ok(false);
+        };
+        let is_shared =
+            tail.as_ptr() == last.after_text.as_ptr() && tail.len() == last.after_text.len();
+        let Some(message) = self.open.get_mut(&last.id).filter(|_| is_shared) else {
+            return Ok(false);
+        };
+        let text = Received::text(head)?;
+        message.extend(BlockKind::Text, &text.0, events);
+        Ok(true)
     }
 
     fn fragment(&mut self, arrival: &Arrival<'_>, events: &mut Vec<Draft>) -> Result<(), Error> {

@@ -45,6 +45,24 @@ impl<'a> Received<'a> {
         entries.next().unwrap_or_else(|| Err(missing()))
     }
 
+    /// Reads the text at the start of a frame that ends with its text.
+    pub(super) fn text(frame: &'a [u8]) -> Result<Text<'a>, Error> {
+        let text = frame.strip_prefix(b"[{\"content\":").unwrap_or_default();
+        serde_json::from_slice(text)
+    }
+
+    /// Returns the id of the message of which this adds a text and nothing else.
+    pub(super) fn id_of_text_fragment(&self) -> Option<&str> {
+        let is_text = self.additional_kwargs.reasoning_content.0.is_empty()
+            && self.response_metadata.is_empty()
+            && self.tool_calls.is_empty()
+            && self.tool_call_chunks.is_empty()
+            && self.usage_metadata.is_none()
+            && !self.is_last();
+        let id = self.id.as_ref().filter(|_| is_text)?;
+        Some(&id.0)
+    }
+
     /// Reports whether this is the last fragment of its message.
     pub(super) fn is_last(&self) -> bool {
         self.chunk_position.is_some()

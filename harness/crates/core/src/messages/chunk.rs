@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 
 use super::{InvalidToolCall, ToolCall, UsageMetadata};
 
+/// Type of fragments on the wire.
+const KIND: &str = "AIMessageChunk";
+
 /// Fragment of a tool call; the fragments of one call share `index`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolCallChunk {
@@ -58,7 +61,7 @@ impl MessageChunk {
             content: String::new(),
             additional_kwargs: Map::new(),
             response_metadata: Map::new(),
-            kind: "AIMessageChunk",
+            kind: KIND,
             name: None,
             id: id.into(),
             tool_calls: Vec::new(),
@@ -67,5 +70,18 @@ impl MessageChunk {
             tool_call_chunks: Vec::new(),
             chunk_position: None,
         }
+    }
+
+    /// Reports whether the chunk adds text and nothing else.
+    pub fn is_text_only(&self) -> bool {
+        self.additional_kwargs.is_empty()
+            && self.response_metadata.is_empty()
+            && self.kind == KIND
+            && self.name.is_none()
+            && self.tool_calls.is_empty()
+            && self.invalid_tool_calls.is_empty()
+            && self.usage_metadata.is_none()
+            && self.tool_call_chunks.is_empty()
+            && self.chunk_position.is_none()
     }
 }

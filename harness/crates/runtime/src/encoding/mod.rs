@@ -4,6 +4,7 @@ mod checkpoint_frames;
 mod events_mode;
 mod frames;
 mod langgraph;
+mod message_pairs;
 mod messages_mode;
 mod modes;
 mod open_messages;

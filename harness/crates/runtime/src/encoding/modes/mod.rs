@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -15,20 +14,17 @@ use super::checkpoint_frames::{
     CheckpointFrame, CheckpointView, TaskEndFrame, TaskStartFrame, debug_frame,
 };
 use super::events_mode::EventsMode;
-use super::frames::{Frame, to_bytes};
+use super::frames::Frame;
+use super::message_pairs::MessagePairs;
 use super::messages_mode::{Accumulating, described};
 use super::run_facts::RunFacts;
 use super::shared_messages::SharedMessages;
 use super::values::{interrupts, values_json};
 use crate::agent::{AgentEvent, MessageMeta, StepEvent, Task, TaskEnd, TaskInput};
 use crate::definition::{StreamMode, StreamModes};
-use crate::stream_bridge::EventData;
 use deerflow_core::clock::Clock;
 use deerflow_core::messages::{Message, MessageChunk};
 use deerflow_core::state::{StateUpdate, ThreadState};
-
-/// Maximum number of messages whose metadata is cached.
-const MAX_CACHED_METAS: usize = 16;
 
 /// Stream options that a run requested.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,10 +48,7 @@ pub struct ModeEncoder {
     events: Option<EventsMode>,
     /// Facts of the run, for the modes that contain them.
     run: Option<Arc<RunFacts>>,
-    /// Metadata of the messages of the current step, serialized once for all fragments of one.
-    metas: Vec<(Arc<MessageMeta>, Bytes)>,
-    /// Buffer in which fragments are serialized before their length is known.
-    scratch: Vec<u8>,
+    pairs: MessagePairs,
     /// Messages of the last state that was sent.
     shared: SharedMessages,
     /// `true` if frames of whole states may wait for the next one.
@@ -107,8 +100,7 @@ impl ModeEncoder {
             accumulating,
             events: None,
             run,
-            metas: Vec::new(),
-            scratch: Vec::new(),
+            pairs: MessagePairs::new(),
             shared: SharedMessages::default(),
             defers_values: false,
             values_deferred: false,
@@ -238,7 +230,7 @@ impl ModeEncoder {
 
     fn step(&mut self, step: &StepEvent, frames: &mut Vec<Frame>) {
         self.accumulating.end_step(step);
-        self.metas.clear();
+        self.pairs.end_step();
         // A step without an update reports progress within the step.
         let Some(update) = &step.update else { return };
         if !std::mem::take(&mut self.updates_sent) {
@@ -291,18 +283,17 @@ impl ModeEncoder {
 
     fn token(&mut self, chunk: &MessageChunk, meta: &Arc<MessageMeta>, frames: &mut Vec<Frame>) {
         if self.has(StreamMode::MessagesTuple) {
-            let data = self.pair(chunk, meta);
+            let (run, options) = (self.run.as_deref(), self.options);
+            let describe = || meta_of(meta, run, options);
+            let data = self.pairs.fragment(chunk, meta, describe);
             frames.push(Frame {
                 event: "messages".into(),
                 data,
             });
         } else if self.has(StreamMode::Messages) {
-            let run = self
-                .run
-                .as_deref()
-                .filter(|_| self.options.describe_messages);
-            self.accumulating
-                .token(chunk, meta, || described(meta, run), frames);
+            let (run, options) = (self.run.as_deref(), self.options);
+            let describe = || meta_of(meta, run, options);
+            self.accumulating.token(chunk, meta, describe, frames);
         }
     }
 
@@ -311,51 +302,24 @@ impl ModeEncoder {
             return;
         }
         if self.has(StreamMode::MessagesTuple) {
-            let data = self.pair(message, meta);
+            let (run, options) = (self.run.as_deref(), self.options);
+            let describe = || meta_of(meta, run, options);
+            let data = self.pairs.message(message, meta, describe);
             frames.push(Frame {
                 event: "messages".into(),
                 data,
             });
         } else if self.has(StreamMode::Messages) {
-            let run = self
-                .run
-                .as_deref()
-                .filter(|_| self.options.describe_messages);
-            self.accumulating
-                .whole(message, || described(meta, run), frames);
+            let (run, options) = (self.run.as_deref(), self.options);
+            let describe = || meta_of(meta, run, options);
+            self.accumulating.whole(message, describe, frames);
         }
     }
+}
 
-    /// Encodes `[message, metadata]`. All fragments of a message share the JSON of its metadata.
-    fn pair(&mut self, message: &impl Serialize, meta: &Arc<MessageMeta>) -> EventData {
-        let cached = self
-            .metas
-            .iter()
-            .find(|(cached, _)| Arc::ptr_eq(cached, meta));
-        let tail = match cached {
-            Some((_, tail)) => tail.clone(),
-            None => {
-                let run = self
-                    .run
-                    .as_deref()
-                    .filter(|_| self.options.describe_messages);
-                let tail = Bytes::from([b",", &*to_bytes(&described(meta, run)), b"]"].concat());
-                if self.metas.len() == MAX_CACHED_METAS {
-                    self.metas.remove(0);
-                }
-                self.metas.push((meta.clone(), tail.clone()));
-                tail
-            }
-        };
-        self.scratch.clear();
-        self.scratch.push(b'[');
-        if let Err(error) = serde_json::to_writer(&mut self.scratch, message) {
-            tracing::error!(%error, "cannot serialize a message for the stream");
-            self.scratch.truncate(1);
-            self.scratch.extend_from_slice(b"null");
-        }
-        EventData::with_tail(Bytes::copy_from_slice(&self.scratch), tail)
-    }
+/// Returns the metadata of a message, with that of its run if the run requested it.
+fn meta_of(meta: &MessageMeta, run: Option<&RunFacts>, options: StreamOptions) -> Value {
+    described(meta, run.filter(|_| options.describe_messages))
 }
 
 /// `{node: update}`; an empty update is null.

@@ -1,0 +1,73 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use deerflow_core::messages::ToolCallChunk;
+
+fn meta(node: &str) -> Arc<MessageMeta> {
+    Arc::new(MessageMeta {
+        langgraph_node: node.to_owned(),
+        ..MessageMeta::default()
+    })
+}
+
+fn text(id: &str, content: &str) -> MessageChunk {
+    MessageChunk {
+        content: content.to_owned(),
+        ..MessageChunk::empty(id)
+    }
+}
+
+/// Creates a chunk: of a text, or with another field as well.
+fn chunk(id: u8, content: String, kind: u8) -> MessageChunk {
+    let chunk = text(&format!("m{id}"), &content);
+    match kind {
+        0 => MessageChunk {
+            tool_call_chunks: vec![ToolCallChunk {
+                name: None,
+                args: Some("{".to_owned()),
+                id: None,
+                index: 0,
+                kind: "tool_call_chunk",
+            }],
+            ..chunk
+        },
+        1 => MessageChunk {
+            chunk_position: Some("last"),
+            ..chunk
+        },
+        _ => chunk,
+    }
+}
+
+proptest! {
+    #[test]
+    fn pairs_equal_their_serialization(
+        chunks in proptest::collection::vec((0_u8..3, ".{0,40}", 0_u8..5, 0_usize..2), 0..60),
+    ) {
+        let metas = [meta("a"), meta("b")];
+        let mut pairs = MessagePairs::new();
+        let mut encoded = Vec::new();
+        for (id, content, kind, node) in chunks {
+            let chunk = chunk(id, content, kind);
+            let data = pairs.fragment(&chunk, &metas[node], || json!(metas[node]));
+            encoded.push((data, to_bytes(&(chunk, &metas[node]))));
+        }
+        for (data, expected) in encoded {
+            prop_assert_eq!(data.into_bytes(), expected);
+        }
+    }
+}
+
+#[test]
+fn texts_of_a_message_share_everything_else() {
+    let (mut pairs, meta) = (MessagePairs::new(), meta("model"));
+    let mut encode = |chunk| pairs.fragment(&chunk, &meta, || json!(meta));
+    let one = encode(text("m1", "one"));
+    let two = encode(text("m1", "two"));
+    let other = encode(text("m2", "one"));
+    let after_text = |data: &EventData| data.pieces()[1].as_ptr();
+    assert_eq!(one.own_len(), "[{\"content\":\"one\"".len());
+    assert_eq!(after_text(&one), after_text(&two));
+    assert_ne!(after_text(&one), after_text(&other));
+}
