@@ -36,7 +36,6 @@ use crate::ports::RuntimePorts;
 use crate::stream_bridge::{BridgeError, StreamKey};
 use commit_buffer::CommitBuffer;
 use deerflow_core::fail_points;
-use deerflow_core::fair_permits::FairPermit;
 use deerflow_core::ids::CheckpointId;
 use deerflow_core::state::ThreadState;
 use deerflow_core::tasks::panic_text;
@@ -105,7 +104,6 @@ pub(crate) async fn run(
     runtime: Arc<Runtime>,
     active: Arc<ActiveRun>,
 ) -> Option<RunOutcome> {
-    let permit = start_permit(&plan, &runtime, &active).await;
     // Each phase is boxed, so that a long stream phase does not hold the memory of the others.
     let started = Box::pin(Execution::start(plan, record, head, runtime, active)).await;
     let mut execution = Box::new(started);
@@ -113,7 +111,6 @@ pub(crate) async fn run(
         match tokio::time::timeout(PREPARE_LIMIT, Box::pin(execution.prepare())).await {
             Ok(Ok(events)) => {
                 fail_points::pass("run.prepared");
-                drop(permit);
                 Box::pin(execution.stream(events)).await
             }
             Ok(Err(end)) => end,
@@ -139,13 +136,6 @@ pub(crate) async fn run(
     outcome
 }
 
-/// Waits until the run may start; its user's runs and those of others start in turn. Returns `None`
-/// if the run is stopped meanwhile: it starts at once in order to end.
-async fn start_permit(plan: &RunPlan, runtime: &Runtime, active: &ActiveRun) -> Option<FairPermit> {
-    let permit = runtime.registry.starts.acquire(&plan.actor().user_id);
-    active.token.run_until_cancelled(permit).await
-}
-
 impl Execution {
     /// Publishes the collected frames. Fails only if a later attempt owns the stream; other
     /// transport errors do not end the run.
@@ -168,7 +158,3 @@ impl Execution {
         Ok(())
     }
 }
-
-#[cfg(test)]
-#[path = "start_permit_tests.rs"]
-mod start_permit_tests;

@@ -12,8 +12,6 @@ use super::node_lease::NodeLease;
 use super::status_poller::StatusPollers;
 use super::thread_heads::ThreadHeads;
 use crate::definition::RunLimits;
-use deerflow_core::compute::processors;
-use deerflow_core::fair_permits::FairPermits;
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
 
 /// Handles of queued and executed runs, and the state that decides about them.
@@ -30,18 +28,12 @@ pub struct RunRegistry {
     pub(crate) pollers: StatusPollers,
     /// States of threads for their next runs.
     pub(crate) heads: ThreadHeads,
-    /// Permits to start: between admission and the first step of the agent a run needs a processor,
-    /// so a user who starts many runs at once would delay the runs of the others.
-    pub(crate) starts: FairPermits,
     /// Announces the threads on which a run starts here.
     pub(crate) launches: broadcast::Sender<ThreadId>,
 }
 
 /// Capacity of the launch announcements. A thread subscriber that falls behind polls the store.
 const LAUNCH_CHANNEL_CAPACITY: usize = 256;
-/// Number of runs that start at a time, per processor. More than one, because a start may read the
-/// store.
-const STARTS_PER_PROCESSOR: usize = 16;
 
 impl RunRegistry {
     /// Creates an empty registry for the process `node`.
@@ -55,7 +47,6 @@ impl RunRegistry {
             finalization: FinalizationGuards::default(),
             pollers: StatusPollers::default(),
             heads: ThreadHeads::default(),
-            starts: FairPermits::new("run_starts", STARTS_PER_PROCESSOR * processors()),
             launches: broadcast::Sender::new(LAUNCH_CHANNEL_CAPACITY),
         }
     }
