@@ -30,13 +30,10 @@ const SAMPLES: usize = 64;
 const SENT_PER_UNSENT: usize = 16;
 
 /// One permit per processor, which waiting users receive in turns.
-static PERMITS: LazyLock<FairPermits> =
-    LazyLock::new(|| FairPermits::new("computations", processors()));
-
-/// Returns the number of processors that this process may use.
-pub fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
+static PERMITS: LazyLock<FairPermits> = LazyLock::new(|| {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    FairPermits::new("computations", processors)
+});
 
 /// Size of a computation, from which its cost is estimated in advance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
