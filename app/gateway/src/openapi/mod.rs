@@ -3,11 +3,14 @@
 //! and responses.
 
 mod combined;
+mod description;
 pub(crate) mod groups;
 mod operation;
+mod routes;
 mod schema;
 
 pub(crate) use operation::{Operation, delete, get, patch, post, put};
+pub(crate) use routes::{Descriptions, Routes};
 pub(crate) use schema::{flag, number, signed, text, texts, whole_number, word};
 
 use std::sync::{Arc, LazyLock};
@@ -16,14 +19,9 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::responses::documented::DeerFlowError;
 use crate::schema::{TypeSchema, plain};
-use crate::state::GatewayState;
-
-/// Routes with their OpenAPI descriptions.
-pub(crate) type Routes = OpenApiRouter<Arc<GatewayState>>;
 
 /// Groups in display order.
 const TAGS: &[(&str, &str)] = &[
@@ -64,13 +62,13 @@ pub(crate) struct Document(Arc<Text>);
 
 impl Document {
     /// The document of the root.
-    pub(crate) fn of_platform(described: OpenApi) -> Self {
-        Self::lazy(move || assemble_platform(&described))
+    pub(crate) fn of_platform(described: Arc<Descriptions>) -> Self {
+        Self::lazy(move || assemble_platform(&described.build()))
     }
 
     /// The document of both dialects.
-    pub(crate) fn of_both(platform: OpenApi, deerflow: OpenApi) -> Self {
-        Self::lazy(move || assemble_both(&platform, &deerflow))
+    pub(crate) fn of_both(platform: Arc<Descriptions>, deerflow: Descriptions) -> Self {
+        Self::lazy(move || assemble_both(&platform.build(), &deerflow.build()))
     }
 
     /// Returns the text of the document.

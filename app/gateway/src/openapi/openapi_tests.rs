@@ -21,7 +21,7 @@ fn references(value: &Value, names: &mut BTreeSet<String>) {
 }
 
 fn documents() -> [Value; 2] {
-    let (platform, deerflow) = crate::http::router::described();
+    let [platform, deerflow] = crate::http::router::described().map(|routes| routes.build());
     [
         assemble_platform(&platform).expect("a document"),
         assemble_both(&platform, &deerflow).expect("a document"),

@@ -25,13 +25,16 @@ use crate::guard::permissions::check_permission;
 use crate::guard::request_guard::{RequestGuard, guard_request};
 use crate::http::cors::cors;
 use crate::http::trace_ids::add_trace_id;
+#[cfg(test)]
+use crate::openapi::Descriptions;
 use crate::openapi::{Document, Routes};
 use crate::state::GatewayState;
 
 /// Builds the router over `state`.
 pub fn router(state: Arc<GatewayState>) -> Router {
-    let (root, of_root) = shared().merge(root()).split_for_parts();
-    let (deerflow, of_deerflow) = shared().merge(deerflow::routes()).split_for_parts();
+    let (root, of_root) = shared().merge(root()).split();
+    let of_root = Arc::new(of_root);
+    let (deerflow, of_deerflow) = shared().merge(deerflow::routes()).split();
     let permission = from_fn_with_state(state.security.access.clone(), check_permission);
     let root = root.route_layer(permission.clone());
     let deerflow = deerflow.route_layer(permission);
@@ -60,13 +63,10 @@ pub fn router(state: Arc<GatewayState>) -> Router {
         .with_state(state)
 }
 
-/// OpenAPI descriptions of the root and of DeerFlow's dialect.
+/// Descriptions of the root and of DeerFlow's dialect.
 #[cfg(test)]
-pub(crate) fn described() -> (utoipa::openapi::OpenApi, utoipa::openapi::OpenApi) {
-    (
-        shared().merge(root()).into_openapi(),
-        shared().merge(deerflow::routes()).into_openapi(),
-    )
+pub(crate) fn described() -> [Descriptions; 2] {
+    [root(), deerflow::routes()].map(|own| shared().merge(own).split().1)
 }
 
 /// Routes of both dialects.

@@ -74,7 +74,7 @@ fn through_providers() -> Routes {
         "list_auth_providers",
         "Lists the sign-in providers.",
     );
-    let visit = |path, id: &str, summary: &str| -> Operation {
+    let visit = |path, id: &'static str, summary: &'static str| -> Operation {
         get(path, id, summary)
             .tag(SIGN_IN)
             .names()
