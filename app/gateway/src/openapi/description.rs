@@ -13,6 +13,49 @@ use crate::schema::{collect, reference};
 
 pub(super) const JSON: &str = "application/json";
 
+/// Description of an operation, which is built with the document: most servers are never asked for
+/// one.
+pub(super) struct Described {
+    pub(super) path: &'static str,
+    method: HttpMethod,
+    id: &'static str,
+    summary: &'static str,
+    parts: Vec<Part>,
+}
+
+/// Adds a part to a description.
+type Part = Box<dyn Fn(&mut Description) + Send + Sync>;
+
+impl Described {
+    pub(super) fn new(
+        path: &'static str,
+        method: HttpMethod,
+        id: &'static str,
+        summary: &'static str,
+    ) -> Self {
+        Self {
+            path,
+            method,
+            id,
+            summary,
+            parts: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, part: impl Fn(&mut Description) + Send + Sync + 'static) {
+        self.parts.push(Box::new(part));
+    }
+
+    /// Adds the operation to a document.
+    pub(super) fn add_to(&self, document: &mut OpenApi) {
+        let mut description = Description::new(self.id, self.summary);
+        for part in &self.parts {
+            part(&mut description);
+        }
+        description.add_to(document, self.path, self.method.clone());
+    }
+}
+
 /// Description under construction.
 pub(super) struct Description {
     builder: OperationBuilder,
@@ -24,7 +67,7 @@ pub(super) struct Description {
 
 impl Description {
     /// Begins a description with the statuses of the request guard.
-    pub(super) fn new(id: &str, summary: &str) -> Self {
+    fn new(id: &str, summary: &str) -> Self {
         let builder = OperationBuilder::new()
             .operation_id(Some(id))
             .summary(Some(summary));
@@ -75,7 +118,7 @@ impl Description {
     }
 
     /// Adds the operation and its schemas to a document.
-    pub(super) fn add_to(mut self, document: &mut OpenApi, path: &str, method: HttpMethod) {
+    fn add_to(mut self, document: &mut OpenApi, path: &str, method: HttpMethod) {
         self.refusals.sort_unstable();
         self.refusals.dedup();
         for status in std::mem::take(&mut self.refusals) {

@@ -8,9 +8,11 @@ use utoipa::ToSchema;
 use utoipa::openapi::path::ParameterIn;
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaFormat, Type};
-use utoipa::openapi::{HttpMethod, OpenApi, Required, ResponseBuilder};
+use utoipa::openapi::{HttpMethod, Required, ResponseBuilder};
 
-use super::description::{Description, JSON, content_of, error_description, error_response};
+use super::description::{
+    Described, Description, JSON, content_of, error_description, error_response,
+};
 use super::routes::Route;
 use super::schema::{parameter, text};
 use crate::extract::IDEMPOTENCY_HEADER;
@@ -21,30 +23,6 @@ use crate::state::GatewayState;
 pub(crate) struct Operation {
     filter: MethodFilter,
     described: Described,
-}
-
-/// Description of an operation, which is built with the document: a server whose document nobody
-/// reads has no use for it.
-pub(super) struct Described {
-    pub(super) path: &'static str,
-    method: HttpMethod,
-    id: &'static str,
-    summary: &'static str,
-    parts: Vec<Part>,
-}
-
-/// Adds a part to a description.
-type Part = Box<dyn Fn(&mut Description) + Send + Sync>;
-
-impl Described {
-    /// Adds the operation to a document.
-    pub(super) fn add_to(&self, document: &mut OpenApi) {
-        let mut description = Description::new(self.id, self.summary);
-        for part in &self.parts {
-            part(&mut description);
-        }
-        description.add_to(document, self.path, self.method.clone());
-    }
 }
 
 /// Begins a `GET` operation.
@@ -80,18 +58,12 @@ impl Operation {
         id: &'static str,
         summary: &'static str,
     ) -> Self {
-        let described = Described {
-            path,
-            method,
-            id,
-            summary,
-            parts: Vec::new(),
-        };
+        let described = Described::new(path, method, id, summary);
         Self { filter, described }
     }
 
     fn with(mut self, part: impl Fn(&mut Description) + Send + Sync + 'static) -> Self {
-        self.described.parts.push(Box::new(part));
+        self.described.add(part);
         self
     }
 

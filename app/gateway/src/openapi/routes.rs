@@ -6,7 +6,7 @@ use axum::Router;
 use axum::routing::MethodRouter;
 use utoipa::openapi::OpenApi;
 
-use super::operation::Described;
+use super::description::Described;
 use crate::state::GatewayState;
 
 /// An operation with its handler.

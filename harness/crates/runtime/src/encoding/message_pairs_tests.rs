@@ -1,3 +1,5 @@
+//! Pairs have the JSON of their parts, and texts of one message share the rest.
+
 use proptest::prelude::*;
 use serde_json::json;
 
