@@ -53,6 +53,9 @@ impl<W: Wire> HttpCaller<W> {
             .settings_for(request)
             .map_err(|error| self.error(ModelErrorKind::Config, error.to_string()))?;
         let Call { url, headers, body } = self.wire.call(request, &settings, &self.endpoint, key);
+        // The client repeats requests that an HTTP/2 server refuses unread, and retains their bodies
+        // for that. A body for HTTP/1.1 is sent once, and its memory is free while the provider works.
+        let may_use_http2 = url.scheme() == "https";
         let mut call = self
             .http
             .client()
@@ -61,10 +64,13 @@ impl<W: Wire> HttpCaller<W> {
             .header(CONTENT_TYPE, "application/json");
         let text = serde_json::to_string(&body)
             .map_err(|error| self.error(ModelErrorKind::Config, error.to_string()))?;
-        // The client retains a body that it can repeat. This one can only be sent once, so neither
-        // it nor its parts use memory while the provider works.
+        // The body is serialized. The parts must not use memory while the provider works.
         drop(body);
-        call = call.body(Body::wrap(text));
+        call = call.body(if may_use_http2 {
+            Body::from(text)
+        } else {
+            Body::wrap(text)
+        });
         for (name, value) in headers {
             let (name, value) = header(name, &value).ok_or_else(|| {
                 self.error(
