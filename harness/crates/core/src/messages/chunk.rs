@@ -74,14 +74,27 @@ impl MessageChunk {
 
     /// Reports whether the chunk adds text and nothing else.
     pub fn is_text_only(&self) -> bool {
-        self.additional_kwargs.is_empty()
-            && self.response_metadata.is_empty()
-            && self.kind == KIND
-            && self.name.is_none()
-            && self.tool_calls.is_empty()
-            && self.invalid_tool_calls.is_empty()
-            && self.usage_metadata.is_none()
-            && self.tool_call_chunks.is_empty()
-            && self.chunk_position.is_none()
+        let Self {
+            content: _,
+            additional_kwargs,
+            response_metadata,
+            kind,
+            name,
+            id: _,
+            tool_calls,
+            invalid_tool_calls,
+            usage_metadata,
+            tool_call_chunks,
+            chunk_position,
+        } = self;
+        additional_kwargs.is_empty()
+            && response_metadata.is_empty()
+            && *kind == KIND
+            && name.is_none()
+            && tool_calls.is_empty()
+            && invalid_tool_calls.is_empty()
+            && usage_metadata.is_none()
+            && tool_call_chunks.is_empty()
+            && chunk_position.is_none()
     }
 }

@@ -18,6 +18,8 @@ use deerflow_core::messages::MessageChunk;
 const MAX_CACHED_METAS: usize = 16;
 /// Sizes of the first block and of the largest one that frames share, in bytes.
 const BLOCK_BYTES: (usize, usize) = (256, 8 << 10);
+/// Maximum size of a message that shares a block with others, in bytes.
+const MAX_SHARING_BYTES: usize = 1 << 10;
 /// JSON of a pair before the text of a fragment.
 const FRAGMENT_START: &[u8] = b"[{\"content\":";
 
@@ -43,6 +45,14 @@ struct CachedMeta {
     after_text: Option<(String, Bytes)>,
 }
 
+/// JSON of a pair after the text of a fragment.
+enum AfterText {
+    /// No frame has it so far.
+    New(Bytes),
+    /// Earlier frames have it.
+    Shared(Bytes),
+}
+
 impl MessagePairs {
     pub(super) fn new() -> Self {
         Self {
@@ -66,7 +76,7 @@ impl MessagePairs {
         describe: impl FnOnce() -> Value,
     ) -> EventData {
         let tail = self.cached(meta, describe).json.clone();
-        self.with_tail(b"[", message, tail)
+        EventData::with_tail(self.piece(b"[", message), tail)
     }
 
     /// Encodes a fragment.
@@ -78,10 +88,17 @@ impl MessagePairs {
     ) -> EventData {
         let cached = self.cached(meta, describe);
         match cached.after_text(chunk) {
-            Some(tail) => self.with_tail(FRAGMENT_START, &chunk.content, tail),
+            Some(AfterText::Shared(tail)) => {
+                let head = self.piece(FRAGMENT_START, &chunk.content);
+                EventData::with_tail(head, tail)
+            }
+            Some(AfterText::New(tail)) => {
+                let head = self.piece(FRAGMENT_START, &chunk.content);
+                EventData::of_pieces(head, tail)
+            }
             None => {
                 let tail = cached.json.clone();
-                self.with_tail(b"[", chunk, tail)
+                EventData::with_tail(self.piece(b"[", chunk), tail)
             }
         }
     }
@@ -109,8 +126,8 @@ impl MessagePairs {
         &mut self.metas[at]
     }
 
-    /// Encodes `start`, the JSON of `value` and `tail`.
-    fn with_tail(&mut self, start: &[u8], value: &impl Serialize, tail: Bytes) -> EventData {
+    /// Encodes `start` and the JSON of `value`.
+    fn piece(&mut self, start: &[u8], value: &impl Serialize) -> Bytes {
         self.scratch.clear();
         self.scratch.extend_from_slice(start);
         if let Err(error) = serde_json::to_writer(&mut self.scratch, value) {
@@ -118,11 +135,15 @@ impl MessagePairs {
             self.scratch.truncate(start.len());
             self.scratch.extend_from_slice(b"null");
         }
-        EventData::with_tail(self.stored(), tail)
+        self.stored()
     }
 
-    /// Copies the serialized message to the current block.
+    /// Copies the serialized message: to the current block, or to a buffer of its own if it would
+    /// use much of the block, because a block stays in memory as long as any part of it.
     fn stored(&mut self) -> Bytes {
+        if self.scratch.len() > MAX_SHARING_BYTES {
+            return Bytes::copy_from_slice(&self.scratch);
+        }
         if self.block.capacity() < self.scratch.len() {
             let bytes = self.next_block_bytes.max(self.scratch.len());
             self.block = BytesMut::with_capacity(bytes);
@@ -135,14 +156,14 @@ impl MessagePairs {
 
 impl CachedMeta {
     /// Returns the JSON of the pair after the text, if `chunk` has nothing but a text.
-    fn after_text(&mut self, chunk: &MessageChunk) -> Option<Bytes> {
+    fn after_text(&mut self, chunk: &MessageChunk) -> Option<AfterText> {
         if !chunk.is_text_only() {
             return None;
         }
         if let Some((id, tail)) = &self.after_text
             && *id == chunk.id
         {
-            return Some(tail.clone());
+            return Some(AfterText::Shared(tail.clone()));
         }
         let json = to_bytes(&MessageChunk::empty(chunk.id.as_str()));
         let rest = json
@@ -150,7 +171,7 @@ impl CachedMeta {
             .strip_prefix(b"\"\"")?;
         let tail = Bytes::from([rest, &*self.json].concat());
         self.after_text = Some((chunk.id.clone(), tail.clone()));
-        Some(tail)
+        Some(AfterText::New(tail))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Pairs have the JSON of their parts, and texts of one message share the rest.
 
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::*;
-use deerflow_core::messages::ToolCallChunk;
+use deerflow_core::messages::{ToolCallChunk, UsageMetadata};
 
 fn meta(node: &str) -> Arc<MessageMeta> {
     Arc::new(MessageMeta {
@@ -38,14 +38,35 @@ fn chunk(id: u8, content: String, kind: u8) -> MessageChunk {
             chunk_position: Some("last"),
             ..chunk
         },
+        2 => MessageChunk {
+            usage_metadata: Some(UsageMetadata::default()),
+            ..chunk
+        },
+        3 => MessageChunk {
+            additional_kwargs: object("reasoning_content"),
+            ..chunk
+        },
+        4 => MessageChunk {
+            response_metadata: object("model_name"),
+            ..chunk
+        },
         _ => chunk,
     }
+}
+
+fn object(key: &str) -> Map<String, Value> {
+    Map::from_iter([(key.to_owned(), json!("x"))])
+}
+
+/// Texts, of which some are too long for a shared block.
+fn text_of_any_length() -> impl Strategy<Value = String> {
+    prop_oneof![9 => ".{0,40}", 1 => "[a-z]{1000,1100}"]
 }
 
 proptest! {
     #[test]
     fn pairs_equal_their_serialization(
-        chunks in proptest::collection::vec((0_u8..3, ".{0,40}", 0_u8..5, 0_usize..2), 0..60),
+        chunks in proptest::collection::vec((0_u8..3, text_of_any_length(), 0_u8..12, 0_usize..2), 0..60),
     ) {
         let metas = [meta("a"), meta("b")];
         let mut pairs = MessagePairs::new();
@@ -69,7 +90,8 @@ fn texts_of_a_message_share_everything_else() {
     let two = encode(text("m1", "two"));
     let other = encode(text("m2", "one"));
     let after_text = |data: &EventData| data.pieces()[1].as_ptr();
-    assert_eq!(one.own_len(), "[{\"content\":\"one\"".len());
+    assert_eq!(one.own_len(), one.len());
+    assert_eq!(two.own_len(), "[{\"content\":\"two\"".len());
     assert_eq!(after_text(&one), after_text(&two));
     assert_ne!(after_text(&one), after_text(&other));
 }
