@@ -16,18 +16,6 @@ use crate::thread_log::event::{Channel, Draft, Namespace};
 pub(super) struct Messages {
     open: HashMap<String, OpenMessage>,
     finished: HashSet<String>,
-    /// Last fragment with nothing but a text. Later fragments of its message share their JSON after
-    /// the text with it.
-    text_fragment: Option<TextFragment>,
-}
-
-/// Fragment of an answer with nothing but a text.
-#[derive(Debug)]
-struct TextFragment {
-    /// Id of the message.
-    id: String,
-    /// JSON of the frame after the text.
-    after_text: Bytes,
 }
 
 /// A message whose end was not received.
@@ -39,11 +27,17 @@ struct OpenMessage {
     calls: HashMap<u64, usize>,
     usage: Option<Usage>,
     metadata: Map<String, Value>,
+    /// JSON after the text of a fragment that had nothing but a text. Later text fragments of the
+    /// message have the same bytes in memory.
+    after_text: Option<Bytes>,
 }
 
 /// Received message, with where it was received.
 struct Arrival<'a> {
     message: &'a Received<'a>,
+    /// JSON after the text, if the message is a fragment with nothing but a text and the frame was
+    /// cut there.
+    after_text: Option<&'a Bytes>,
     frame: &'a EventData,
     namespace: &'a Namespace,
 }
@@ -57,7 +51,14 @@ impl Messages {
         events: &mut Vec<Draft>,
     ) -> Result<(), Error> {
         let [head, tail] = frame.pieces();
-        if self.text_of_fragment(head, tail, events)? {
+        let known = self
+            .open
+            .values_mut()
+            .find(|open| open.has_after_text(tail));
+        if let Some(open) = known
+            && let Ok(text) = Received::text(head)
+        {
+            open.extend(BlockKind::Text, &text.0, events);
             return Ok(());
         }
         let whole;
@@ -71,18 +72,12 @@ impl Messages {
         };
         let arrival = Arrival {
             message: &message,
+            after_text: (is_cut && message.is_text_fragment()).then_some(tail),
             frame,
             namespace,
         };
         match &*message.kind {
-            "AIMessageChunk" => {
-                let id = message.id_of_text_fragment().filter(|_| is_cut);
-                self.text_fragment = id.map(|id| TextFragment {
-                    id: id.to_owned(),
-                    after_text: tail.clone(),
-                });
-                self.fragment(&arrival, events)
-            }
+            "AIMessageChunk" => self.fragment(&arrival, events),
             "ai" => self.answer(&arrival, events),
             "tool" => {
                 tool_result(&message, namespace, events);
@@ -92,33 +87,13 @@ impl Messages {
         }
     }
 
-    /// Adds the text of a frame that equals the last fragment in all but the text. Returns `false`
-    /// for another frame.
-    fn text_of_fragment(
-        &mut self,
-        head: &[u8],
-        tail: &Bytes,
-        events: &mut Vec<Draft>,
-    ) -> Result<bool, Error> {
-        let Some(last) = &self.text_fragment else {
-            return Ok(false);
-        };
-        let is_shared =
-            tail.as_ptr() == last.after_text.as_ptr() && tail.len() == last.after_text.len();
-        let Some(message) = self.open.get_mut(&last.id).filter(|_| is_shared) else {
-            return Ok(false);
-        };
-        let text = Received::text(head)?;
-        message.extend(BlockKind::Text, &text.0, events);
-        Ok(true)
-    }
-
     fn fragment(&mut self, arrival: &Arrival<'_>, events: &mut Vec<Draft>) -> Result<(), Error> {
         let Some(id) = arrival.message.id.as_ref().map(|id| &*id.0) else {
             return Ok(());
         };
         if let Some(message) = self.open.get_mut(id) {
             message.add(arrival.message, events);
+            message.after_text = arrival.after_text.or(message.after_text.as_ref()).cloned();
         } else if self.finished.contains(id) {
             return Ok(());
         } else {
@@ -177,6 +152,7 @@ impl OpenMessage {
         }
         let mut message = Self {
             namespace: arrival.namespace.clone(),
+            after_text: arrival.after_text.cloned(),
             ..Self::default()
         };
         let data =
@@ -184,6 +160,12 @@ impl OpenMessage {
         message.send(&data, events);
         message.add(arrival.message, events);
         Ok(message)
+    }
+
+    /// Reports whether `tail` is the known JSON after a text, in memory. Does not read it.
+    fn has_after_text(&self, tail: &Bytes) -> bool {
+        let known = self.after_text.as_ref();
+        known.is_some_and(|known| known.as_ptr() == tail.as_ptr() && known.len() == tail.len())
     }
 
     fn send(&self, data: &impl Serialize, events: &mut Vec<Draft>) {

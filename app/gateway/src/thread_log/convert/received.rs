@@ -51,16 +51,14 @@ impl<'a> Received<'a> {
         serde_json::from_slice(text)
     }
 
-    /// Returns the id of the message of which this adds a text and nothing else.
-    pub(super) fn id_of_text_fragment(&self) -> Option<&str> {
-        let is_text = self.additional_kwargs.reasoning_content.0.is_empty()
+    /// Reports whether a fragment has nothing but a text.
+    pub(super) fn is_text_fragment(&self) -> bool {
+        self.additional_kwargs.reasoning_content.0.is_empty()
             && self.response_metadata.is_empty()
             && self.tool_calls.is_empty()
             && self.tool_call_chunks.is_empty()
             && self.usage_metadata.is_none()
-            && !self.is_last();
-        let id = self.id.as_ref().filter(|_| is_text)?;
-        Some(&id.0)
+            && !self.is_last()
     }
 
     /// Reports whether this is the last fragment of its message.
