@@ -13,8 +13,8 @@ use crate::schema::{collect, reference};
 
 pub(super) const JSON: &str = "application/json";
 
-/// Description of an operation, which is built with the document: most servers are never asked for
-/// one.
+/// Description of an operation, which is built together with the document: most processes never
+/// serve one.
 pub(super) struct Described {
     pub(super) path: &'static str,
     method: HttpMethod,
