@@ -282,17 +282,15 @@ impl ModeEncoder {
     }
 
     fn token(&mut self, chunk: &MessageChunk, meta: &Arc<MessageMeta>, frames: &mut Vec<Frame>) {
-        if self.has(StreamMode::MessagesTuple) {
-            let (run, options) = (self.run.as_deref(), self.options);
-            let describe = || meta_of(meta, run, options);
+        let (run, options) = (self.run.as_deref(), self.options);
+        let describe = || meta_of(meta, run, options);
+        if options.modes.has(StreamMode::MessagesTuple) {
             let data = self.pairs.fragment(chunk, meta, describe);
             frames.push(Frame {
                 event: "messages".into(),
                 data,
             });
-        } else if self.has(StreamMode::Messages) {
-            let (run, options) = (self.run.as_deref(), self.options);
-            let describe = || meta_of(meta, run, options);
+        } else if options.modes.has(StreamMode::Messages) {
             self.accumulating.token(chunk, meta, describe, frames);
         }
     }
@@ -301,17 +299,15 @@ impl ModeEncoder {
         if message.is_human() && !self.options.echo_input {
             return;
         }
-        if self.has(StreamMode::MessagesTuple) {
-            let (run, options) = (self.run.as_deref(), self.options);
-            let describe = || meta_of(meta, run, options);
+        let (run, options) = (self.run.as_deref(), self.options);
+        let describe = || meta_of(meta, run, options);
+        if options.modes.has(StreamMode::MessagesTuple) {
             let data = self.pairs.message(message, meta, describe);
             frames.push(Frame {
                 event: "messages".into(),
                 data,
             });
-        } else if self.has(StreamMode::Messages) {
-            let (run, options) = (self.run.as_deref(), self.options);
-            let describe = || meta_of(meta, run, options);
+        } else if options.modes.has(StreamMode::Messages) {
             self.accumulating.whole(message, describe, frames);
         }
     }
