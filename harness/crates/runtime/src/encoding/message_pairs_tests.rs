@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Map, json};
 
 use super::*;
+use crate::test_support::text_chunk;
 use deerflow_core::messages::{ToolCallChunk, UsageMetadata};
 
 fn meta(node: &str) -> Arc<MessageMeta> {
@@ -13,16 +14,9 @@ fn meta(node: &str) -> Arc<MessageMeta> {
     })
 }
 
-fn text(id: &str, content: &str) -> MessageChunk {
-    MessageChunk {
-        content: content.to_owned(),
-        ..MessageChunk::empty(id)
-    }
-}
-
 /// Creates a chunk: of a text, or with another field as well.
 fn chunk(id: u8, content: String, kind: u8) -> MessageChunk {
-    let chunk = text(&format!("m{id}"), &content);
+    let chunk = text_chunk(&format!("m{id}"), &content);
     match kind {
         0 => MessageChunk {
             tool_call_chunks: vec![ToolCallChunk {
@@ -86,9 +80,9 @@ proptest! {
 fn texts_of_a_message_share_everything_else() {
     let (mut pairs, meta) = (MessagePairs::new(), meta("model"));
     let mut encode = |chunk| pairs.fragment(&chunk, &meta, || json!(meta));
-    let one = encode(text("m1", "one"));
-    let two = encode(text("m1", "two"));
-    let other = encode(text("m2", "one"));
+    let one = encode(text_chunk("m1", "one"));
+    let two = encode(text_chunk("m1", "two"));
+    let other = encode(text_chunk("m2", "one"));
     let after_text = |data: &EventData| data.pieces()[1].as_ptr();
     assert_eq!(one.own_len(), one.len());
     assert_eq!(two.own_len(), "[{\"content\":\"two\"".len());

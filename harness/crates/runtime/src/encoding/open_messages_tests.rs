@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::checkpoint::PendingTask;
+use crate::test_support::text_chunk;
 use deerflow_core::state::ThreadState;
 
 fn meta(namespace: &str) -> Arc<MessageMeta> {
@@ -11,13 +12,6 @@ fn meta(namespace: &str) -> Arc<MessageMeta> {
         langgraph_checkpoint_ns: namespace.to_owned(),
         ..MessageMeta::default()
     })
-}
-
-fn chunk(id: &str, text: &str) -> MessageChunk {
-    MessageChunk {
-        content: text.to_owned(),
-        ..MessageChunk::empty(id)
-    }
 }
 
 fn last(id: &str) -> MessageChunk {
@@ -61,7 +55,7 @@ fn interleaved_messages_accumulate_independently() {
             ("m1", "two", &first, "one two"),
             ("m2", "due", &second, "uno due"),
         ] {
-            open.push(&chunk(id, text), meta);
+            open.push(&text_chunk(id, text), meta);
             let newest = open.newest().unwrap();
             assert_eq!(
                 (newest.id.as_deref(), &*newest.content.text()),
@@ -76,14 +70,14 @@ fn interleaved_messages_accumulate_independently() {
 #[test]
 fn step_releases_messages_of_tasks_that_ended() {
     let mut open = OpenMessages::default();
-    open.push(&chunk("m1", "one"), &meta("a:1"));
-    open.push(&chunk("m2", "uno"), &meta("b:1"));
-    open.push(&chunk("m3", "eins"), &meta("c:1"));
+    open.push(&text_chunk("m1", "one"), &meta("a:1"));
+    open.push(&text_chunk("m2", "uno"), &meta("b:1"));
+    open.push(&text_chunk("m3", "eins"), &meta("c:1"));
     open.end_step(&step(&["b", "c"], &["m3"]));
     assert_eq!(open.0.len(), 1);
-    open.push(&chunk("m2", " due"), &meta("b:1"));
+    open.push(&text_chunk("m2", " due"), &meta("b:1"));
     assert_eq!(texts(&mut open), ["uno due"]);
-    open.push(&chunk("m4", "x"), &meta(""));
+    open.push(&text_chunk("m4", "x"), &meta(""));
     open.end_step(&step(&["b"], &[]));
     assert!(open.0.is_empty());
 }
@@ -91,18 +85,18 @@ fn step_releases_messages_of_tasks_that_ended() {
 #[test]
 fn complete_message_is_released_by_the_next_of_its_task() {
     let mut open = OpenMessages::default();
-    open.push(&chunk("m1", "one"), &meta("a:1"));
+    open.push(&text_chunk("m1", "one"), &meta("a:1"));
     open.push(&last("m1"), &meta("a:1"));
-    open.push(&chunk("m2", "uno"), &meta("b:1"));
+    open.push(&text_chunk("m2", "uno"), &meta("b:1"));
     assert_eq!(open.0.len(), 2);
-    open.push(&chunk("m3", "next"), &meta("a:1"));
+    open.push(&text_chunk("m3", "next"), &meta("a:1"));
     assert_eq!(texts(&mut open), ["uno", "next"]);
 }
 
 #[test]
 fn later_message_of_a_task_supersedes_a_failed_one() {
     let mut open = OpenMessages::default();
-    open.push(&chunk("m1", "failed"), &meta("a:1"));
-    open.push(&chunk("m2", ""), &meta("a:1"));
+    open.push(&text_chunk("m1", "failed"), &meta("a:1"));
+    open.push(&text_chunk("m2", ""), &meta("a:1"));
     assert!(texts(&mut open).is_empty());
 }

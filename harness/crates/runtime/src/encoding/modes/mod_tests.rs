@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::agent::{LiveOutput, ModelCallRecord, OutputStream};
+use crate::test_support::text_chunk;
 use deerflow_core::clock::SystemClock;
 use deerflow_core::ids::{RunId, ThreadId};
 
@@ -71,11 +72,7 @@ fn meta(node: &str) -> Arc<MessageMeta> {
 }
 
 fn token(id: &str, text: &str, meta: &Arc<MessageMeta>) -> AgentEvent {
-    let chunk = MessageChunk {
-        content: text.to_owned(),
-        ..MessageChunk::empty(id)
-    };
-    AgentEvent::Token(Box::new(chunk), meta.clone())
+    AgentEvent::Token(Box::new(text_chunk(id, text)), meta.clone())
 }
 
 /// Returns the frames of the fragments of two nodes that stream at the same time.
