@@ -23,6 +23,9 @@ pub(crate) struct Arguments {
     /// Folder on the disk to measure; it contains the gateway's data during the run.
     #[arg(long)]
     pub(super) storage_dir: Option<PathBuf>,
+    /// Measure gateways on this Postgres server instead of SQLite on a disk and in memory.
+    #[arg(long, value_name = "URL")]
+    pub(super) postgres: Option<String>,
     /// Use stateless runs in the chapters `runs` and `tokens` instead of a thread for each.
     #[arg(long)]
     pub(super) stateless: bool,

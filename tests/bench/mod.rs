@@ -23,15 +23,13 @@ mod provider;
 mod relay;
 mod report;
 mod sign_in;
+mod storage;
 mod subject;
 mod text;
 mod threads;
 mod viewers;
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use deerflow_tests::process;
@@ -45,6 +43,7 @@ use self::{
     meter::Server,
     parts::Parts,
     report::{Comparison, Report, StorageReport},
+    storage::Storage,
     subject::Subject,
 };
 
@@ -73,8 +72,8 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
         let period = Duration::from_secs(seconds);
         report.steps = Some(flows::measure_steps(period).await?);
     }
-    for (name, folder) in storages(arguments)? {
-        let section = measure_on(arguments, &parts, name, &folder).await?;
+    for storage in Storage::all(arguments)? {
+        let section = measure_on(arguments, &parts, &storage).await?;
         report.storages.push(section);
     }
     parts.stop().await?;
@@ -88,32 +87,18 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a folder on a disk and, if there is one, a folder in memory.
-fn storages(arguments: &Arguments) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
-    let disk = match &arguments.storage_dir {
-        Some(folder) => folder.clone(),
-        None => std::env::current_exe()?
-            .parent()
-            .context("folder of this program")?
-            .to_owned(),
-    };
-    let memory = Path::new("/dev/shm");
-    let memory = memory.is_dir().then(|| ("memory", memory.to_owned()));
-    Ok([("disk", disk)].into_iter().chain(memory).collect())
-}
-
 async fn measure_on(
     arguments: &Arguments,
     parts: &Parts,
-    name: &'static str,
-    folder: &Path,
+    storage: &Storage,
 ) -> anyhow::Result<StorageReport> {
+    let Storage { name, folder, .. } = storage;
     eprintln!("storage: {name} ({})", folder.display());
     let fdatasync =
         disk::fdatasync_p50(folder).with_context(|| format!("measuring {}", folder.display()))?;
     let mut section = StorageReport {
         name,
-        folder: folder.to_owned(),
+        folder: folder.clone(),
         fdatasync,
         start: None,
         viewers: None,
@@ -124,7 +109,7 @@ async fn measure_on(
         costs: Costs::default(),
     };
     let mut subject = match &arguments.gateway {
-        Some(binary) => Some(Subject::launch(binary, folder, parts.provider.address()).await?),
+        Some(binary) => Some(Subject::launch(binary, storage, parts.provider.address()).await?),
         None => None,
     };
     if let Some(subject) = &mut subject {
@@ -175,7 +160,7 @@ async fn measure_on(
         let quick = arguments.quick;
         let bench = Bench {
             binary,
-            folder,
+            storage,
             parts,
             quick,
         };
@@ -186,13 +171,13 @@ async fn measure_on(
     // A separate process: memory that earlier loads allocated would hide what viewers need.
     if let Some(binary) = binary_for(Chapter::Viewers) {
         eprintln!("  viewers");
-        let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
+        let subject = Subject::launch(binary, storage, parts.provider.address()).await?;
         let measured = viewers::measure(subject.address(), subject.pid()?).await;
         section.viewers = Some(finished(subject, measured).await?);
     }
     if let Some(binary) = binary_for(Chapter::Flows) {
         eprintln!("  flows");
-        let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
+        let subject = Subject::launch(binary, storage, parts.provider.address()).await?;
         let seconds = if arguments.quick { 1 } else { 5 };
         let measured = flows::measure(
             subject.address(),
@@ -206,15 +191,15 @@ async fn measure_on(
     if let Some(binary) = binary_for(Chapter::SignIn) {
         eprintln!("  sign-in");
         let provider = parts.provider.address();
-        let open = Subject::launch_with_sign_in(binary, folder, provider).await?;
-        let closed = Subject::launch_with_sign_in(binary, folder, provider).await?;
+        let open = Subject::launch_with_sign_in(binary, storage, provider).await?;
+        let closed = Subject::launch_with_sign_in(binary, storage, provider).await?;
         let measured = sign_in::measure(&open, &closed).await;
         section.sign_in = Some(finished(closed, measured).await?);
         open.stop().await?;
     }
     if let Some(binary) = binary_for(Chapter::Protocol) {
         eprintln!("  protocol");
-        let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
+        let subject = Subject::launch(binary, storage, parts.provider.address()).await?;
         let measured = protocol::measure(subject.address(), subject.pid()?).await;
         section.protocol = Some(finished(subject, measured).await?);
     }

@@ -1,10 +1,6 @@
 //! The gateway under test: its configuration, its data folder, its start-up time.
 
-use std::{
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::Context as _;
 use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess};
@@ -12,13 +8,13 @@ use deerflow_tests::process;
 use deerflow_tests::spread::percentile;
 use tempfile::TempDir;
 
-use super::meter::Server;
+use super::{meter::Server, storage::Storage};
 
 /// Running gateway with its data under a storage folder.
 pub(super) struct Subject {
     gateway: GatewayProcess,
     options: GatewayOptions,
-    storage: PathBuf,
+    storage: Storage,
     home: TempDir,
 }
 
@@ -37,7 +33,7 @@ impl Subject {
     /// Starts a gateway without authentication.
     pub(super) async fn launch(
         binary: &Path,
-        storage: &Path,
+        storage: &Storage,
         provider: SocketAddr,
     ) -> anyhow::Result<Self> {
         let disabled = (AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned());
@@ -47,7 +43,7 @@ impl Subject {
     /// Starts a gateway on which people can sign in.
     pub(super) async fn launch_with_sign_in(
         binary: &Path,
-        storage: &Path,
+        storage: &Storage,
         provider: SocketAddr,
     ) -> anyhow::Result<Self> {
         Self::launch_with(binary, storage, provider, Vec::new()).await
@@ -55,7 +51,7 @@ impl Subject {
 
     async fn launch_with(
         binary: &Path,
-        storage: &Path,
+        storage: &Storage,
         provider: SocketAddr,
         env: Vec<(String, String)>,
     ) -> anyhow::Result<Self> {
@@ -68,7 +64,7 @@ impl Subject {
         Ok(Self {
             gateway,
             options,
-            storage: storage.to_owned(),
+            storage: storage.clone(),
             home,
         })
     }
@@ -137,17 +133,18 @@ impl Subject {
 
 async fn fresh(
     options: &GatewayOptions,
-    storage: &Path,
+    storage: &Storage,
 ) -> anyhow::Result<(TempDir, GatewayProcess)> {
     let home = tempfile::Builder::new()
         .prefix("deerflow-bench-")
-        .tempdir_in(storage)?;
+        .tempdir_in(&storage.folder)?;
     let mut options = options.clone();
     options.home = Some(home.path().to_owned());
+    options.config += &storage.database_section();
     Ok((home, GatewayProcess::launch(options).await?))
 }
 
-/// Returns a configuration with durable runs and events in SQLite, and no model calls except those
+/// Returns a configuration without its database: durable runs and events, and no model calls except those
 /// of the run itself.
 fn configuration(provider: SocketAddr) -> String {
     format!(
@@ -161,9 +158,6 @@ models:
     api_key: dummy
 sandbox:
   use: deerflow.sandbox.local:LocalSandboxProvider
-database:
-  backend: sqlite
-  sqlite_dir: .deer-flow/data
 run_events:
   backend: db
 title:

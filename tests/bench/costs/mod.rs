@@ -13,14 +13,14 @@ use anyhow::Context as _;
 
 use super::{
     arguments::Chapter, cost_row::CostRow, load::Target, meter::Server, parts::Parts,
-    subject::Subject,
+    storage::Storage, subject::Subject,
 };
 
 /// Servers and place of a scenario.
 pub(super) struct Bench<'a> {
     pub(super) binary: &'a Path,
-    /// Folder for the data of gateways.
-    pub(super) folder: &'a Path,
+    /// Place of the gateways' data.
+    pub(super) storage: &'a Storage,
     pub(super) parts: &'a Parts,
     /// Smaller loads.
     pub(super) quick: bool,
@@ -47,7 +47,7 @@ impl Bench<'_> {
     /// Measures a scenario with a new gateway.
     pub(super) async fn measure(&self, chapter: Chapter) -> anyhow::Result<Costs> {
         let provider = self.parts.provider.address();
-        let mut subject = Subject::launch(self.binary, self.folder, provider).await?;
+        let mut subject = Subject::launch(self.binary, self.storage, provider).await?;
         let costs = match chapter {
             Chapter::Dialects => dialects::measure(self, &subject).await,
             Chapter::Lengths => lengths::measure(self, &subject).await,
