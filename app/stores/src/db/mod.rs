@@ -29,3 +29,5 @@ pub(crate) mod writes;
 
 #[cfg(test)]
 mod schema_tests;
+#[cfg(test)]
+pub(crate) mod scratch_schema;

@@ -225,30 +225,16 @@ async fn journal_append_to_removed_file_fails() {
 }
 
 mod postgres_tests {
-    use sqlx::{Connection, Executor, PgConnection};
-
     use super::*;
-    use crate::{PostgresConfig, SessionLockTimeouts};
+    use crate::SessionLockTimeouts;
+    use crate::db::scratch_schema;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     #[ignore = "needs DEERFLOW_TEST_POSTGRES_URL; make test-external runs it"]
     async fn read_only_server_is_not_ready() {
         const SCHEMA: &str = "deerflow_readiness";
-        #[expect(clippy::disallowed_methods, reason = "tests read no configuration")]
-        let url = std::env::var("DEERFLOW_TEST_POSTGRES_URL").unwrap();
-        let mut direct = PgConnection::connect(&url).await.unwrap();
-        direct
-            .execute(sqlx::AssertSqlSafe(format!(
-                "DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"
-            )))
-            .await
-            .unwrap();
-        let config = PostgresConfig {
-            url: url.into(),
-            schema: Some(SCHEMA.to_owned()),
-            max_connections: 1,
-            exclusive: true,
-        };
+        scratch_schema::delete(SCHEMA).await;
+        let config = scratch_schema::settings(SCHEMA);
         let db = Database::open_postgres(&config, SessionLockTimeouts::default())
             .await
             .unwrap();

@@ -5,15 +5,9 @@ use std::time::Duration;
 use deerflow_runtime::runs::store::{NodeStore, StoreLockStatus};
 use deerflow_runtime::testkit::node;
 use sea_orm::{ConnectionTrait, TransactionTrait};
-use sqlx::{Connection, Executor, PgConnection};
 
+use crate::db::scratch_schema;
 use crate::{Database, OpenError, PostgresConfig, SessionLockTimeouts, SqlNodeStore};
-
-fn url() -> String {
-    #[expect(clippy::disallowed_methods, reason = "tests read no configuration")]
-    let url = std::env::var("DEERFLOW_TEST_POSTGRES_URL");
-    url.expect("set DEERFLOW_TEST_POSTGRES_URL to a scratch database; the tests make schemas in it")
-}
 
 /// Longer than a healthy server takes: a connection that is dropped for being slow would acquire
 /// the lock again.
@@ -24,19 +18,11 @@ const LEASE: Duration = Duration::from_secs(600);
 /// Opens the database. `fresh` is `false` for a second process of the same schema.
 async fn open(schema: &str, exclusive: bool, fresh: bool) -> Result<Database, OpenError> {
     if fresh {
-        let mut direct = PgConnection::connect(&url()).await.unwrap();
-        direct
-            .execute(sqlx::AssertSqlSafe(format!(
-                "DROP SCHEMA IF EXISTS {schema} CASCADE"
-            )))
-            .await
-            .unwrap();
+        scratch_schema::delete(schema).await;
     }
     let config = PostgresConfig {
-        url: url().into(),
-        schema: Some(schema.to_owned()),
-        max_connections: 1,
         exclusive,
+        ..scratch_schema::settings(schema)
     };
     Database::open_postgres(
         &config,

@@ -3,6 +3,7 @@
 use deerflow_runtime::runs::store::StoreError;
 use futures_util::future::BoxFuture;
 use sea_orm::{DatabaseTransaction, DbErr};
+use sqlx::PgPool;
 
 use crate::db::error::{DbFailure, FromDbFailure};
 
@@ -37,15 +38,25 @@ pub(crate) type TxFuture<'a, T, E = StoreError> = BoxFuture<'a, Result<T, TxErro
 /// Work on borrowed arguments, so that it can be retried.
 pub(crate) type Work<A, T, E> = for<'a> fn(&'a DatabaseTransaction, &'a A) -> TxFuture<'a, T, E>;
 
-/// Result of work with prepared statements.
+/// Result of work with prepared statements or a function of the database.
 pub(crate) enum Prepared<T, E> {
     /// The work is done, or refused without a change.
     Done(Result<T, E>),
-    /// The work needs statements that are not prepared. It has changed nothing.
+    /// The work needs other statements. It has changed nothing.
     Unsuited,
 }
 
-/// The same work as a [`Work`], for usual arguments and states, with prepared statements of SQLite.
-/// After an error the transaction is rolled back and the [`Work`] runs instead.
+/// The same work as a [`Work`], for usual arguments and states, in the fastest form of each
+/// database. If it does not suit or the database refuses it, the [`Work`] runs instead.
+pub(crate) struct FastWork<A, T, E> {
+    pub(crate) sqlite: PreparedWork<A, T, E>,
+    pub(crate) postgres: FunctionWork<A, T, E>,
+}
+
+/// Work with prepared statements of SQLite. After an error the transaction is rolled back.
 pub(crate) type PreparedWork<A, T, E> =
     fn(&rusqlite::Connection, &A) -> rusqlite::Result<Prepared<T, E>>;
+
+/// Work by one function of Postgres, whose statement is a transaction.
+pub(crate) type FunctionWork<A, T, E> =
+    for<'a> fn(&'a PgPool, &'a A) -> BoxFuture<'a, sqlx::Result<Prepared<T, E>>>;

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use sea_orm::ConnectionTrait;
 
 use super::*;
-use crate::db::tx::Prepared;
+use crate::db::tx::{FastWork, Prepared};
 use crate::{Database, DatabaseConfig, SqlRunStore};
 
 async fn open(directory: &tempfile::TempDir, tasks: &Tasks) -> Database {
@@ -29,9 +29,13 @@ async fn limit_pages(db: &Database, pages: &'static str) {
         connection.execute_batch(&format!("PRAGMA max_page_count = {pages}"))?;
         Ok(Prepared::Unsuited)
     };
+    let fast = FastWork {
+        sqlite: also_set,
+        postgres: |_, _| Box::pin(async { Ok(Prepared::Unsuited) }),
+    };
     let writes = db.writes();
     writes
-        .run_prepared(WriteClass::Progress, pages, set, Some(also_set))
+        .run_fast(WriteClass::Progress, pages, set, Some(fast))
         .await
         .unwrap();
 }

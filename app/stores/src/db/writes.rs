@@ -11,7 +11,7 @@ use sea_orm::{DatabaseConnection, TransactionTrait};
 
 use crate::db::error::{DbFailure, FromDbFailure};
 use crate::db::space::WriteClass;
-use crate::db::tx::{PreparedWork, TxError, Work};
+use crate::db::tx::{FastWork, FunctionWork, Prepared, TxError, Work};
 use crate::db::write_queue::WriteQueue;
 
 /// Write access to the database.
@@ -109,17 +109,17 @@ impl Writes {
         T: Send + 'static,
         E: FromDbFailure + Send + 'static,
     {
-        self.run_prepared(class, args, work, None).await
+        self.run_fast(class, args, work, None).await
     }
 
-    /// Runs `work` as a write of this class. `prepared` is the same work with prepared statements
-    /// of SQLite.
-    pub(crate) async fn run_prepared<A, T, E>(
+    /// Runs `work` as a write of this class. `fast` is the same work in the fastest form of each
+    /// database.
+    pub(crate) async fn run_fast<A, T, E>(
         &self,
         class: WriteClass,
         args: A,
         work: Work<A, T, E>,
-        prepared: Option<PreparedWork<A, T, E>>,
+        fast: Option<FastWork<A, T, E>>,
     ) -> Result<T, E>
     where
         A: Send + Sync + 'static,
@@ -128,8 +128,18 @@ impl Writes {
     {
         let outcome = async {
             match &self.mode {
-                WriteMode::Queue(queue) => queue.run(class, args, work, prepared).await,
-                WriteMode::Direct(pool) => direct(pool, &args, work).await,
+                WriteMode::Queue(queue) => {
+                    let prepared = fast.map(|fast| fast.sqlite);
+                    queue.run(class, args, work, prepared).await
+                }
+                WriteMode::Direct(pool) => {
+                    if let Some(FastWork { postgres, .. }) = fast
+                        && let Some(done) = by_function(pool, &args, postgres).await
+                    {
+                        return done;
+                    }
+                    direct(pool, &args, work).await
+                }
             }
         };
         match tokio::time::timeout(WRITE_TIMEOUT, outcome).await {
@@ -163,6 +173,29 @@ impl Writes {
     /// Records the outcome of a write that needs space.
     pub(crate) fn set_was_full(&self, full: bool) {
         self.was_full.store(full, Ordering::Relaxed);
+    }
+}
+
+/// Runs a function of the database. Returns `None` if the function does not suit or the database
+/// refused it; then it has changed nothing.
+async fn by_function<A, T, E>(
+    pool: &DatabaseConnection,
+    args: &A,
+    work: FunctionWork<A, T, E>,
+) -> Option<Result<T, TxError<E>>> {
+    // The function's statement commits too, so a stop here is one before the commit.
+    fail_points::pass("store.written");
+    match work(pool.get_postgres_connection_pool(), args).await {
+        Ok(Prepared::Done(result)) => {
+            fail_points::pass("store.committed");
+            Some(result.map_err(TxError::Refused))
+        }
+        Ok(Prepared::Unsuited) => None,
+        Err(sqlx::Error::Database(error)) => {
+            tracing::debug!(%error, "a function refused a write, repeating it by statements");
+            None
+        }
+        Err(error) => Some(Err(TxError::Db(DbFailure::from(&error)))),
     }
 }
 

@@ -287,7 +287,7 @@ fn tokens(usage: &UsageMetadata) -> [Value; 4] {
 }
 
 /// Returns input, output and total tokens, and the cached part of the input.
-fn token_counts(usage: &UsageMetadata) -> [i64; 4] {
+pub(crate) fn token_counts(usage: &UsageMetadata) -> [i64; 4] {
     let usage = usage.clone().believable();
     [
         usage.input_tokens,

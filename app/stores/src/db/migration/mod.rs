@@ -32,6 +32,7 @@ mod m0028_scheduled_tasks;
 mod m0030_used_states;
 mod m0036_thread_log;
 mod m0037_user_runs;
+mod m0038_run_functions;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -73,6 +74,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0030_used_states::UsedStates),
             Box::new(m0036_thread_log::ThreadLog),
             Box::new(m0037_user_runs::UserRuns),
+            Box::new(m0038_run_functions::RunFunctions),
         ]
     }
 }

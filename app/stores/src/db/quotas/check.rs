@@ -40,6 +40,12 @@ impl QuotaCheck {
         self.size
     }
 
+    /// Returns `true` if the user's size permits another row, and so does the number of their rows
+    /// without being counted again. The row must be inserted then.
+    pub(crate) fn permits_uncounted(&self, quota: Quota) -> bool {
+        self.size.is_ok() && self.quotas.to_count(quota, self.user.as_deref()).is_none()
+    }
+
     /// Checks the size, and the number of the user's rows after one was inserted. The transaction
     /// must be rolled back if a quota is exceeded.
     pub(crate) async fn inserted<E: From<QuotaExceeded>>(

@@ -25,9 +25,10 @@ use crate::db::error::read_checkpoints;
 pub(crate) use line::{LineEnd, checkpoint_exists, copy_line, finish_line};
 pub(crate) use newest::{newest_channels, newest_states};
 pub(crate) use prepared_write::insert_checkpoints;
+pub(crate) use row::{new_row, signed};
 pub(crate) use write::{
     add_checkpoints, delete_past_checkpoints, delete_run_checkpoints, delete_thread_checkpoints,
-    has_pending_nodes, new_messages, refuse_incomplete,
+    has_pending_nodes, new_messages, positions_to_verify, refuse_incomplete,
 };
 
 /// Checkpointer over SQL.

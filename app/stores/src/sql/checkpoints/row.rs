@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::db::entity::{checkpoint, checkpoint_message, micros, moment};
 use crate::db::json::{from_json, json_text};
 
-pub(super) fn new_row(write: &CheckpointWrite) -> checkpoint::Model {
+pub(crate) fn new_row(write: &CheckpointWrite) -> checkpoint::Model {
     let meta = &write.meta;
     checkpoint::Model {
         thread_id: meta.thread_id.to_string(),
@@ -43,7 +43,7 @@ pub(super) fn message_rows(
 }
 
 /// Converts a position of the message log to its stored form.
-pub(super) fn signed(position: u64) -> i64 {
+pub(crate) fn signed(position: u64) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)
 }
 

@@ -121,7 +121,7 @@ pub(super) const COUNT_MESSAGES: &str = "SELECT 'messages', COUNT(*) FROM checkp
 /// A writer numbers its messages from the end of the log and sends them in order. So when each
 /// commit connects to the previous one, every lower position exists too, and what earlier commits
 /// proved need not be counted again.
-pub(super) fn positions_to_verify(writes: &[CheckpointWrite]) -> Option<LogRange> {
+pub(crate) fn positions_to_verify(writes: &[CheckpointWrite]) -> Option<LogRange> {
     let first_new = writes
         .iter()
         .flat_map(|write| &write.new_messages)

@@ -24,11 +24,16 @@ pub(super) fn add_calls(statements: &mut StatementBatch, commit: &RunCommit) {
         return statements.add(FORGET, [run.into()]);
     }
     for CallEntry { key, progress } in &commit.calls {
-        let result = match progress {
-            CallProgress::Started => None,
-            CallProgress::Done(result) => Some(json_text(result)),
-        };
+        let result = result_text(progress);
         statements.add(WRITE, [run.into(), key.as_str().into(), result.into()]);
+    }
+}
+
+/// Returns the stored result of a call; `None` for one that started.
+pub(super) fn result_text(progress: &CallProgress) -> Option<String> {
+    match progress {
+        CallProgress::Started => None,
+        CallProgress::Done(result) => Some(json_text(result)),
     }
 }
 

@@ -14,13 +14,13 @@ use super::SqlRunStore;
 use super::calls::add_calls;
 use super::commit_guard::{CommitCheck, RunState, guard, releases_run};
 use super::commit_outcome::{CommitRefusal, ThreadOutcome};
-use super::prepared_commit;
+use super::{commit_function, prepared_commit};
 use crate::db::entity::{micros, run, thread};
 use crate::db::error::read;
 use crate::db::json::json_text;
 use crate::db::space::WriteClass;
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::TxError;
+use crate::db::tx::{FastWork, TxError};
 use crate::sql::checkpoints::{
     add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, has_pending_nodes,
     new_messages, refuse_incomplete,
@@ -54,11 +54,14 @@ impl SqlRunStore {
         let result = self
             .db
             .writes()
-            .run_prepared(
+            .run_fast(
                 class,
                 commit,
                 |tx, commit| Box::pin(write(tx, commit)),
-                Some(prepared_commit::commit),
+                Some(FastWork {
+                    sqlite: prepared_commit::commit,
+                    postgres: commit_function::commit,
+                }),
             )
             .await;
         histogram!("deerflow_commit_seconds").record(since.elapsed());

@@ -2,7 +2,7 @@
 //! legal.
 
 use deerflow_runtime::runs::RunStatus;
-use deerflow_runtime::runs::store::{CommitError, RunCommit, RunEnd, StoreError};
+use deerflow_runtime::runs::store::{CommitError, NewRunEvent, RunCommit, RunEnd, StoreError};
 use sea_orm::sea_query::{Expr, Query};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait,
@@ -78,6 +78,15 @@ impl CommitCheck {
 /// Returns `true` if the commit releases the run to other nodes.
 pub(super) fn releases_run(commit: &RunCommit) -> bool {
     commit.end.is_none() && commit.advance == Some(RunStatus::Pending)
+}
+
+/// Returns `true` if the commit needs only the statements of a usual run.
+pub(super) fn is_usual(commit: &RunCommit) -> bool {
+    let end = commit.end.as_ref();
+    let own = |event: &NewRunEvent| event.thread_id == commit.thread_id;
+    !releases_run(commit)
+        && !end.is_some_and(|end| end.webhook.is_some() || end.discard_checkpoints)
+        && commit.events.iter().all(own)
 }
 
 pub(super) fn number(commit: &RunCommit) -> i64 {
@@ -236,7 +245,7 @@ pub(super) fn permits(status: RunStatus, commit: &RunCommit) -> bool {
 }
 
 /// Returns the statuses from which the commit's steps are legal.
-fn legal_before(commit: &RunCommit) -> impl Iterator<Item = RunStatus> {
+pub(super) fn legal_before(commit: &RunCommit) -> impl Iterator<Item = RunStatus> {
     let ends = commit
         .end
         .as_ref()

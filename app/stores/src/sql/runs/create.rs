@@ -21,12 +21,12 @@ use sea_orm::{
 use super::SqlRunStore;
 use super::row::{admitted, cancel_word, head, named_assistant, new_row, readable, record};
 use super::unreadable::{end_unreadable, end_unreadable_row, sanitised};
-use super::{prepared_admission, queue, takeover, user_runs};
+use super::{admission_function, prepared_admission, queue, takeover, user_runs};
 use crate::db::entity::{micros, moment, plain, run, thread};
 use crate::db::quotas::QuotaCheck;
 use crate::db::space::WriteClass;
 use crate::db::statement_batch::{StatementBatch, tagged};
-use crate::db::tx::{TxError, TxFuture};
+use crate::db::tx::{FastWork, TxError, TxFuture};
 use crate::sql::requests::{claim_key, key_claimed, lookup_key};
 
 #[async_trait]
@@ -35,11 +35,14 @@ impl RunCreateStore for SqlRunStore {
         let check = self.db.quota_check(run.user_id.as_deref()).await;
         self.db
             .writes()
-            .run_prepared(
+            .run_fast(
                 WriteClass::Creation,
                 (run, check),
                 |tx, (run, check)| Box::pin(admit(tx, run, check)),
-                Some(prepared_admission::admit),
+                Some(FastWork {
+                    sqlite: prepared_admission::admit,
+                    postgres: admission_function::admit,
+                }),
             )
             .await
     }

@@ -1,7 +1,9 @@
 //! Run store over SQL: one file per operation.
 
+mod admission_function;
 mod calls;
 mod commit;
+mod commit_function;
 mod commit_guard;
 mod commit_outcome;
 mod create;
@@ -16,6 +18,8 @@ mod takeover;
 mod unreadable;
 mod user_runs;
 
+#[cfg(test)]
+mod function_tests;
 #[cfg(test)]
 mod prepared_tests;
 

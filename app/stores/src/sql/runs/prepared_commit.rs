@@ -7,12 +7,12 @@
 use std::sync::LazyLock;
 
 use deerflow_runtime::runs::RunStatus;
-use deerflow_runtime::runs::store::{CallEntry, CallProgress, NewRunEvent, RunCommit, RunEnd};
+use deerflow_runtime::runs::store::{CallEntry, RunCommit, RunEnd};
 use rusqlite::{Connection, OptionalExtension, params};
 use sea_orm::DbBackend;
 
 use super::calls;
-use super::commit_guard::{CommitCheck, END_THREAD, RunState, number, permits, releases_run};
+use super::commit_guard::{CommitCheck, END_THREAD, RunState, is_usual, number, permits};
 use super::commit_outcome::{CommitRefusal, ThreadOutcome};
 use crate::db::clock::now_of;
 use crate::db::entity::{micros, plain, short_title};
@@ -71,15 +71,6 @@ pub(super) fn commit(
     insert_events(connection, &commit.events)?;
     insert_checkpoints(connection, &commit.checkpoints)?;
     Ok(Prepared::Done(Ok(ThreadOutcome::Retained)))
-}
-
-/// Returns `true` if all statements of the commit are prepared.
-fn is_usual(commit: &RunCommit) -> bool {
-    let end = commit.end.as_ref();
-    let own = |event: &NewRunEvent| event.thread_id == commit.thread_id;
-    !releases_run(commit)
-        && !end.is_some_and(|end| end.webhook.is_some() || end.discard_checkpoints)
-        && commit.events.iter().all(own)
 }
 
 /// Returns the state of the run, and whether its thread is temporary.
@@ -165,13 +156,8 @@ fn write_calls(connection: &Connection, commit: &RunCommit) -> rusqlite::Result<
         return Ok(());
     }
     for CallEntry { key, progress } in &commit.calls {
-        let result = match progress {
-            CallProgress::Started => None,
-            CallProgress::Done(result) => Some(json_text(result)),
-        };
-        connection
-            .prepare_cached(calls::WRITE)?
-            .execute(params![run, key.as_str(), result])?;
+        let values = params![run, key.as_str(), calls::result_text(progress)];
+        connection.prepare_cached(calls::WRITE)?.execute(values)?;
     }
     Ok(())
 }

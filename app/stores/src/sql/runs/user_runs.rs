@@ -61,6 +61,13 @@ pub(crate) async fn count_unfinished(
     })
 }
 
+/// Returns the number of active runs below which a run of the user starts without the user's lock on
+/// Postgres; `None` without a limit.
+pub(super) fn max_active_unlocked(new: &NewRun) -> Option<i64> {
+    let max = new.per_user.max_active.filter(|_| new.user_id.is_some())?;
+    Some(i64::try_from(max.saturating_sub(UNLOCKED_MARGIN)).unwrap_or(i64::MAX))
+}
+
 /// Condition under which a run may start without the user's lock.
 pub(super) fn may_start_unlocked(new: &NewRun, backend: DbBackend) -> Option<SimpleExpr> {
     let (max, user) = (new.per_user.max_active?, new.user_id.as_ref()?);

@@ -2,6 +2,7 @@
 
 mod branch;
 mod contents;
+mod create_function;
 mod facts;
 mod filters;
 mod order;
@@ -30,6 +31,7 @@ use crate::db::connect::Database;
 use crate::db::entity::thread;
 use crate::db::error::read;
 use crate::db::space::WriteClass;
+use crate::db::tx::FastWork;
 
 /// Thread store over SQL.
 #[derive(Debug, Clone)]
@@ -59,11 +61,14 @@ impl ThreadStore for SqlThreadStore {
         match self
             .db
             .writes()
-            .run_prepared(
+            .run_fast(
                 WriteClass::Creation,
                 (thread, check),
                 |tx, (thread, check)| Box::pin(write::create(tx, thread, check)),
-                Some(prepared_create::create),
+                Some(FastWork {
+                    sqlite: prepared_create::create,
+                    postgres: create_function::create,
+                }),
             )
             .await
         {
