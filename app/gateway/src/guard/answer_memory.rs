@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use harness::fair_permits::{FairPermit, FairPermits};
@@ -31,15 +32,23 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 const BUDGET_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of old users after which users without answers are forgotten.
 const MAX_USERS: usize = 1_000;
-/// Endings of the routes that read whole states.
-const STATE_ROUTES: [&str; 6] = [
+/// Endings of the routes that read whole states or lists of large entries.
+const LARGE_ROUTES: [&str; 12] = [
     "/history",
     "/state",
     "/state/{checkpoint_id}",
     "/state/checkpoint",
     "/threads/search",
     "/threads/{thread_id}",
+    "/items/search",
+    "/assistants/search",
+    "/versions",
+    "/crons/search",
+    "/messages",
+    "/messages/page",
 ];
+/// Ending of the route that lists runs with their inputs with `GET`.
+const RUN_LIST: &str = "/runs";
 
 /// Sizes of the budget.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +57,7 @@ struct Sizes {
     total: usize,
     /// Bytes of the answers of one user.
     user: usize,
-    /// Number of answers from states that are built at the same time.
+    /// Number of possibly large answers that are built at the same time.
     builders: usize,
 }
 
@@ -160,12 +169,13 @@ fn units(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(UNIT as u64)).unwrap_or(u32::MAX)
 }
 
-/// Reports whether a route reads whole states.
-fn reads_states(route: &str) -> bool {
-    STATE_ROUTES.iter().any(|ending| route.ends_with(ending))
+/// Reports whether a request may have a large answer, as far as its route tells.
+fn may_be_large(method: &Method, route: &str) -> bool {
+    LARGE_ROUTES.iter().any(|ending| route.ends_with(ending))
+        || (method == Method::GET && route.ends_with(RUN_LIST))
 }
 
-/// Lets requests of whole states take turns, and counts large answers until they are read. Answers
+/// Lets requests with possibly large answers take turns, and counts large answers until they are read. Answers
 /// 503 if the budget is used up.
 pub(crate) async fn limit_answer(
     State(AnswerMemory(budget)): State<AnswerMemory>,
@@ -173,11 +183,11 @@ pub(crate) async fn limit_answer(
     next: Next,
 ) -> Response {
     let route = request.extensions().get::<MatchedPath>();
-    let reads_states = route.is_some_and(|route| reads_states(route.as_str()));
+    let takes_turn = route.is_some_and(|route| may_be_large(request.method(), route.as_str()));
     let user = || required_user_id().map_or_else(|_| String::new(), |user| user.to_string());
     let mut share = None;
     let mut turn = None;
-    if reads_states {
+    if takes_turn {
         let user = user();
         let own = budget.share(&user);
         turn = budget.turn(&user, &own).await;

@@ -115,13 +115,17 @@ async fn answers_from_states_take_turns() {
 }
 
 #[test]
-fn routes_that_read_states_are_known() {
+fn routes_with_large_answers_are_known() {
     let known = [
         "/api/threads/{thread_id}/state",
         "/threads/{thread_id}/history",
         "/threads/{thread_id}",
         "/api/langgraph/threads/search",
+        "/store/items/search",
+        "/threads/{thread_id}/runs",
     ];
-    assert!(known.iter().all(|route| reads_states(route)));
-    assert!(!reads_states("/threads/{thread_id}/runs/{run_id}/join"));
+    assert!(known.iter().all(|route| may_be_large(&Method::GET, route)));
+    let join = "/threads/{thread_id}/runs/{run_id}/join";
+    assert!(!may_be_large(&Method::GET, join));
+    assert!(!may_be_large(&Method::POST, "/threads/{thread_id}/runs"));
 }

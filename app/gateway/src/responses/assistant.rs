@@ -3,6 +3,7 @@
 use deerflow_domain::assistants::{Assistant, AssistantVersion};
 use harness::clock::iso;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::dialect::Dialect;
 
@@ -28,11 +29,11 @@ pub fn assistant_json(assistant: &Assistant, dialect: Dialect) -> Value {
     })
 }
 
-/// Returns a version of an assistant.
-pub fn version_json(version: &AssistantVersion) -> Value {
+/// Returns a version of the assistant with the public id `id`.
+pub fn version_json(id: Uuid, version: &AssistantVersion) -> Value {
     let content = &version.content;
     json!({
-        "assistant_id": version.id,
+        "assistant_id": id,
         "version": version.version,
         "graph_id": content.graph,
         "config": content.config,

@@ -6,8 +6,14 @@ use serde::Serialize;
 
 /// Number of bytes after which a list takes no further entries.
 const MAX_BYTES: usize = 32 << 20;
+/// Number of bytes of the entries that are read at a time.
+const PART_BYTES: usize = 8 << 20;
+/// Number of entries that are read first, when their size is not known yet.
+const FIRST_PART: usize = 16;
+/// Maximum number of entries that are read at a time.
+const MAX_PART: usize = 1_000;
 /// Header with the cursor of the next page.
-const NEXT: HeaderName = HeaderName::from_static("x-pagination-next");
+pub(super) const NEXT: HeaderName = HeaderName::from_static("x-pagination-next");
 
 /// JSON list. Each entry is serialized when it is added, so that its tree can be dropped before the
 /// next one is built.
@@ -15,6 +21,8 @@ const NEXT: HeaderName = HeaderName::from_static("x-pagination-next");
 pub struct JsonList {
     /// Entries with a comma after each.
     entries: Vec<u8>,
+    /// Number of entries.
+    count: usize,
 }
 
 impl JsonList {
@@ -28,7 +36,26 @@ impl JsonList {
         }
         serde_json::to_writer(&mut self.entries, entry)?;
         self.entries.push(b',');
+        self.count += 1;
         Ok(())
+    }
+
+    /// Returns how many further entries to read at a time, by the size of those before. The first
+    /// time, it is `first` or fewer.
+    pub fn part(&self, first: usize) -> usize {
+        match self.entries.len().checked_div(self.count) {
+            Some(size) => (PART_BYTES / size.max(1)).clamp(1, MAX_PART),
+            None => first.min(FIRST_PART),
+        }
+    }
+
+    /// Returns the list as JSON.
+    pub fn into_json(mut self) -> Vec<u8> {
+        match self.entries.last_mut() {
+            Some(comma) => *comma = b']',
+            None => self.entries.extend_from_slice(b"[]"),
+        }
+        self.entries
     }
 
     /// Reports whether the list takes no further entries.
@@ -50,13 +77,9 @@ impl JsonList {
 }
 
 impl IntoResponse for JsonList {
-    fn into_response(mut self) -> Response {
-        match self.entries.last_mut() {
-            Some(comma) => *comma = b']',
-            None => self.entries.extend_from_slice(b"[]"),
-        }
+    fn into_response(self) -> Response {
         let json = HeaderValue::from_static("application/json");
-        ([(header::CONTENT_TYPE, json)], self.entries).into_response()
+        ([(header::CONTENT_TYPE, json)], self.into_json()).into_response()
     }
 }
 
@@ -83,6 +106,16 @@ mod tests {
         let response = list.into_response();
         assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
         assert_eq!(body(response).await, r#"[{"a":1},[],"x"]"#);
+    }
+
+    #[test]
+    fn parts_have_fewer_entries_the_larger_they_are() {
+        let mut list = JsonList::default();
+        assert_eq!((list.part(1_000), list.part(2)), (FIRST_PART, 2));
+        list.push(&"small").expect("JSON");
+        assert_eq!(list.part(2), MAX_PART);
+        list.push(&"x".repeat(PART_BYTES)).expect("JSON");
+        assert_eq!(list.part(2), 1);
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::error::ApiError;
 use crate::extract::{Body, Issues, Query};
 use crate::requests::bodies::{ItemDelete, ItemPut, ItemSearch, NamespaceSearch};
-use crate::responses::{hit_json, item_json};
+use crate::responses::{PagedList, hit_json, item_json};
 use crate::routes::{App, JsonResult, ResponseResult};
 
 /// Maximum time to live of an item, in minutes: a century.
@@ -103,16 +103,21 @@ pub(crate) async fn search(State(state): App, body: Body<ItemSearch>) -> Respons
         Ok(prefix) => prefix,
         Err(invalid) => return Ok(plain_refusal(&invalid)),
     };
-    let request = SearchRequest {
-        prefix,
-        filter,
-        query: body.query,
-        limit: body.limit.unwrap_or(10) as usize,
-        offset: body.offset.unwrap_or_default() as usize,
-        refresh: body.refresh_ttl,
-    };
-    let hits = state.items.search(&effective_user_id(), request).await?;
-    Ok(Json(json!({ "items": hits.iter().map(hit_json).collect::<Vec<_>>() })).into_response())
+    let offset = body.offset.unwrap_or_default() as usize;
+    let mut list = PagedList::new(offset, body.limit.unwrap_or(10) as usize);
+    while let Some(part) = list.next_part() {
+        let request = SearchRequest {
+            prefix: prefix.clone(),
+            filter: filter.clone(),
+            query: body.query.clone(),
+            limit: part.limit,
+            offset: part.offset,
+            refresh: body.refresh_ttl,
+        };
+        let hits = state.items.search(&effective_user_id(), request).await?;
+        list.add(part, &hits, |hit| Some(hit_json(hit)))?;
+    }
+    Ok(list.into_object("items"))
 }
 
 /// `POST /store/namespaces`.

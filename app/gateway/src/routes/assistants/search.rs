@@ -2,18 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::IntoResponse;
-use deerflow_domain::assistants::AssistantSearch;
-use serde_json::{Value, json};
+use deerflow_domain::assistants::{Assistant, AssistantSearch};
+use serde_json::json;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::OptionalBody;
 use crate::queries::assistants::{self, defaults, require_graph};
 use crate::requests::bodies;
-use crate::responses::{assistant_json, select};
-use crate::routes::threads::add_headers;
-use crate::routes::{App, JsonResult, ResponseResult, paginate};
+use crate::responses::{PagedList, assistant_json, select};
+use crate::routes::{App, JsonResult, ResponseResult};
 use crate::state::GatewayState;
 
 pub(crate) async fn search(
@@ -33,32 +31,31 @@ pub(crate) async fn search(
         ..AssistantSearch::default()
     };
     let fields = body.select.unwrap_or_default();
-    let one_more = AssistantSearch {
-        limit: search.limit + 1,
-        ..search.clone()
-    };
-    let matches = match dialect {
-        // DeerFlow shows only the configured assistants, in their order.
-        Dialect::DeerFlow => {
-            let all = defaults(&state)
-                .await
-                .into_iter()
-                .filter(|assistant| search.matches(&assistant.content));
-            all.skip(search.offset).take(one_more.limit).collect()
-        }
-        Dialect::Platform => {
-            check_graph(&state, &search).await?;
-            assistants::search(&state, &one_more).await?
-        }
-    };
-    let (page, headers) = paginate(matches, search.offset, search.limit);
-    let page: Vec<Value> = page
-        .iter()
-        .map(|assistant| select(assistant_json(assistant, dialect), &fields))
-        .collect();
-    let mut response = Json(page).into_response();
-    add_headers(&mut response, headers);
-    Ok(response)
+    if dialect.is_platform() {
+        check_graph(&state, &search).await?;
+    }
+    let mut list = PagedList::page(search.offset, search.limit);
+    while let Some(part) = list.next_part() {
+        let of_part = AssistantSearch {
+            limit: part.limit,
+            offset: part.offset,
+            ..search.clone()
+        };
+        let found = match dialect {
+            Dialect::DeerFlow => configured(&state, &of_part).await,
+            Dialect::Platform => assistants::search(&state, &of_part).await?,
+        };
+        let to_json = |found: &Assistant| Some(select(assistant_json(found, dialect), &fields));
+        list.add(part, &found, to_json)?;
+    }
+    Ok(list.into_page())
+}
+
+/// Returns the configured assistants, in their order: DeerFlow shows no others.
+async fn configured(state: &GatewayState, search: &AssistantSearch) -> Vec<Assistant> {
+    let all = defaults(state).await.into_iter();
+    let matches = all.filter(|assistant| search.matches(&assistant.content));
+    matches.skip(search.offset).take(search.limit).collect()
 }
 
 pub(crate) async fn count(

@@ -2,10 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
-use deerflow_domain::assistants::{AssistantVersion, VersionQuery};
+use axum::response::IntoResponse;
+use deerflow_domain::assistants::{Assistant, AssistantVersion, VersionQuery};
 use deerflow_domain::containment::contains;
 use harness::runtime::actor_context::Owner;
-use serde_json::Value;
+use uuid::Uuid;
 
 use super::id_of;
 use crate::dialect::Dialect;
@@ -13,50 +14,53 @@ use crate::error::ApiError;
 use crate::extract::{Body, Ids, OptionalBody};
 use crate::queries::assistants::AssistantEntry;
 use crate::requests::bodies::{VersionChange, VersionSearch};
-use crate::responses::{assistant_json, version_json};
-use crate::routes::{App, JsonResult};
+use crate::responses::{PagedList, assistant_json, version_json};
+use crate::routes::{App, JsonResult, ResponseResult};
 
 /// Lists the versions, newest first.
 pub(crate) async fn versions(
     State(state): App,
     ids: Ids,
     OptionalBody(body): OptionalBody<VersionSearch>,
-) -> JsonResult {
+) -> ResponseResult {
     let id = id_of(&ids)?;
     let body = body.valid()?;
-    let query = VersionQuery {
+    let (offset, limit) = (body.offset.unwrap_or_default(), body.limit.unwrap_or(10));
+    let mut query = VersionQuery {
         metadata: body.metadata.unwrap_or_default(),
-        limit: body.limit.unwrap_or(10) as usize,
-        offset: body.offset.unwrap_or_default() as usize,
+        limit: 0,
+        offset: 0,
     };
     let unknown = || ApiError::AssistantNotFound(id.to_string());
     let entry = AssistantEntry::of(&state, id).await.ok_or_else(unknown)?;
-    let versions = match (
-        state
-            .agent_services
-            .assistant_store
+    let store = &state.agent_services.assistant_store;
+    let mut list = PagedList::new(offset as usize, limit as usize);
+    while let Some(part) = list.next_part() {
+        (query.offset, query.limit) = (part.offset, part.limit);
+        let stored = store
             .versions(entry.stored_id, &query, &Owner::Auto)
-            .await?,
-        entry.default,
-    ) {
-        (Some(versions), _) => versions,
-        (None, Some(own)) => {
-            let only = AssistantVersion {
-                id,
-                version: own.version,
-                content: own.content,
-                created_at: own.created_at,
-            };
-            let matching =
-                Some(only).filter(|only| contains(&only.content.metadata, &query.metadata));
-            matching.into_iter().skip(query.offset).collect()
-        }
-        (None, None) => return Err(unknown()),
-    };
-    let views = versions
-        .into_iter()
-        .map(|version| version_json(&AssistantVersion { id, ..version }));
-    Ok(Json(views.collect::<Vec<Value>>().into()))
+            .await?;
+        let versions = match (stored, &entry.default) {
+            (Some(versions), _) => versions,
+            (None, Some(own)) => only_version(id, own, &query),
+            (None, None) => return Err(unknown()),
+        };
+        list.add(part, &versions, |version| Some(version_json(id, version)))?;
+    }
+    Ok(list.into_response())
+}
+
+/// Returns the only version of an unchanged assistant of the configuration, if it is part of the
+/// query.
+fn only_version(id: Uuid, own: &Assistant, query: &VersionQuery) -> Vec<AssistantVersion> {
+    let is_matching = contains(&own.content.metadata, &query.metadata) && query.offset == 0;
+    let only = is_matching.then(|| AssistantVersion {
+        id,
+        version: own.version,
+        content: own.content.clone(),
+        created_at: own.created_at,
+    });
+    only.into_iter().collect()
 }
 
 /// Restores a version.

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::IntoResponse;
 use deerflow_domain::crons::CronSearch;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
@@ -13,27 +12,19 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Issues};
 use crate::requests::bodies;
-use crate::responses::{cron_json, select};
-use crate::routes::threads::add_headers;
-use crate::routes::{App, JsonResult, ResponseResult, paginate};
+use crate::responses::{PagedList, cron_json, select};
+use crate::routes::{App, JsonResult, ResponseResult};
 
 pub(crate) async fn search(State(state): App, body: Body<bodies::CronSearch>) -> ResponseResult {
     let (mut search, fields) = read_search(body)?;
-    let limit = search.limit;
-    search.limit += 1;
-    let matches = state
-        .schedules
-        .crons
-        .search(&effective_user_id(), &search)
-        .await?;
-    let (matches, headers) = paginate(matches, search.offset, limit);
-    let page: Vec<_> = matches
-        .iter()
-        .map(|cron| select(cron_json(cron), &fields))
-        .collect();
-    let mut response = Json(page).into_response();
-    add_headers(&mut response, headers);
-    Ok(response)
+    let user = effective_user_id();
+    let mut list = PagedList::page(search.offset, search.limit);
+    while let Some(part) = list.next_part() {
+        (search.offset, search.limit) = (part.offset, part.limit);
+        let crons = state.schedules.crons.search(&user, &search).await?;
+        list.add(part, &crons, |cron| Some(select(cron_json(cron), &fields)))?;
+    }
+    Ok(list.into_page())
 }
 
 pub(crate) async fn count(State(state): App, body: Body<bodies::CronCount>) -> JsonResult {

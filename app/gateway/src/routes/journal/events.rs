@@ -2,12 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::EventQuery;
 use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::extract::{Ids, Query};
+use crate::queries::event_rows::read_rows;
 use crate::queries::journaled_run::require_journaled_run;
 use crate::queries::threads::{all_events, require_thread};
 use crate::responses::event_json;
@@ -33,13 +33,7 @@ pub(crate) async fn run_events(
     require_journaled_run(&state, &thread, ids.run()?, dialect).await?;
     // The store cannot filter by task: rows are read until enough of them match.
     let rows = match task {
-        None => {
-            state
-                .run_services
-                .events
-                .list(&thread, &event_query, &Owner::Auto)
-                .await?
-        }
+        None => read_rows(&state, &thread, event_query).await?.rows,
         Some(_) => all_events(&state, &thread, event_query, |_| false).await?,
     };
     let fits = |row: &&_| task.is_none_or(|task| task_of(row) == Some(task));

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
+use crate::queries::event_rows::{EventRows, read_rows};
 use crate::queries::history::{add_turn_duration, durations, message_of};
 use crate::queries::journaled_run::{JournaledRun, require_journaled_run};
 use crate::queries::threads::{all_runs, require_any_run, require_thread};
@@ -111,17 +112,13 @@ async fn read(
         order,
         ..EventQuery::default()
     };
-    let mut rows = state
-        .run_services
-        .events
-        .list(thread, &event_query, &Owner::Auto)
-        .await?;
-    let more = rows.len() > limit;
-    if more && order == Order::Newest {
+    let EventRows { mut rows, is_cut } = read_rows(state, thread, event_query).await?;
+    let is_long = rows.len() > limit;
+    if is_long && order == Order::Newest {
         rows.remove(0);
     }
     rows.truncate(limit);
-    Ok((rows, more))
+    Ok((rows, is_long || is_cut))
 }
 
 fn shape(

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::messages::{feedback_by_run, is_answer};
 use crate::error::{ApiError, Issue};
 use crate::extract::{Ids, Query};
+use crate::queries::event_rows::{EventRows, read_rows};
 use crate::queries::history::{Hidden, add_turn_duration, durations, is_conversation, message_of};
 use crate::queries::threads::{all_runs, hidden, require_thread};
 use crate::responses::event_json;
@@ -37,11 +38,12 @@ pub(crate) async fn page(State(state): App, ids: Ids, query: Query) -> JsonResul
     require_thread(&state, &thread).await?;
     let runs = all_runs(&state, &thread).await?;
     let hidden = hidden(&state, &thread, &runs).await?;
-    let mut rows = newest_visible(&state, &thread, before, limit + 1, &hidden).await?;
-    let has_more = rows.len() > limit;
-    if has_more {
+    let (mut rows, is_cut) = newest_visible(&state, &thread, before, limit + 1, &hidden).await?;
+    let is_long = rows.len() > limit;
+    if is_long {
         rows.remove(0);
     }
+    let has_more = is_long || is_cut;
     let durations = durations(&runs);
     let feedback_by_run = feedback_by_run(&state, &thread).await?;
     let answers = last_answers(&state, &thread, &rows, before).await?;
@@ -73,14 +75,15 @@ pub(crate) async fn page(State(state): App, ids: Ids, query: Query) -> JsonResul
 }
 
 /// Returns up to `wanted` of the newest visible rows before `before`, ascending, each with its
-/// message.
+/// message, and whether rows are missing because of their size.
 async fn newest_visible(
     state: &GatewayState,
     thread: &ThreadId,
     mut before: Option<u64>,
     wanted: usize,
     hidden: &Hidden,
-) -> Result<Vec<(RunEvent, Value)>, ApiError> {
+) -> Result<(Vec<(RunEvent, Value)>, bool), ApiError> {
+    let mut is_cut = false;
     let mut found: Vec<(RunEvent, Value)> = Vec::new();
     while found.len() < wanted {
         let query = EventQuery {
@@ -90,12 +93,11 @@ async fn newest_visible(
             order: Order::Newest,
             ..EventQuery::default()
         };
-        let rows = state
-            .run_services
-            .events
-            .list(thread, &query, &Owner::Auto)
-            .await?;
-        let exhausted = rows.len() < SCAN_PAGE;
+        let EventRows {
+            rows,
+            is_cut: is_part,
+        } = read_rows(state, thread, query).await?;
+        let exhausted = rows.len() < SCAN_PAGE && !is_part;
         before = rows.first().map(|row| row.seq);
         let visible = rows
             .into_iter()
@@ -106,12 +108,13 @@ async fn newest_visible(
                 .map(|(message, row)| (row, message))
                 .take(wanted - found.len()),
         );
-        if exhausted {
+        is_cut = is_part && !found.is_empty();
+        if exhausted || is_cut {
             break;
         }
     }
     found.reverse();
-    Ok(found)
+    Ok((found, is_cut))
 }
 
 fn visible(thread: &ThreadId, row: &RunEvent, hidden: &Hidden) -> Option<Value> {

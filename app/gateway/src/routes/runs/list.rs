@@ -1,16 +1,15 @@
 //! `GET .../runs`: newest first.
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::IntoResponse;
 use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::RunListQuery;
-use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::extract::{Ids, Query};
 use crate::queries::threads::require_thread;
-use crate::responses::{is_rolled_back, queued_run_json, select};
-use crate::routes::{App, JsonResult};
+use crate::responses::{PagedList, is_rolled_back, queued_run_json, select};
+use crate::routes::{App, ResponseResult};
 
 /// Wire names of the status filter.
 pub(crate) const STATUSES: &[(&str, RunStatus)] = &[
@@ -27,27 +26,28 @@ pub(crate) async fn list(
     dialect: Dialect,
     ids: Ids,
     query: Query,
-) -> JsonResult {
+) -> ResponseResult {
     let thread = ids.thread()?;
-    let list_query = RunListQuery {
-        limit: query
-            .number("limit", 1..=1000)?
-            .unwrap_or_else(|| dialect.run_list_limit()) as usize,
-        offset: query
-            .number("offset", 0..=u64::from(u32::MAX))?
-            .unwrap_or_default() as usize,
-        status: query.word("status", STATUSES)?,
-    };
+    let limit = query.number("limit", 1..=1000)?;
+    let limit = limit.unwrap_or_else(|| dialect.run_list_limit()) as usize;
+    let offset = query.number("offset", 0..=u64::from(u32::MAX))?;
+    let offset = offset.unwrap_or_default() as usize;
+    let status = query.word("status", STATUSES)?;
     let fields = query.list("select");
     require_thread(&state, &thread).await?;
-    let runs = state.runs.list_runs(&thread, &list_query).await?;
-    let reasons = state.queue_reasons(&runs).await?;
-    let json = runs
-        .iter()
-        .filter(|run| !(dialect.is_platform() && is_rolled_back(run)));
-    Ok(Json(
-        json.map(|run| select(queued_run_json(run, &reasons, dialect), &fields))
-            .collect::<Vec<Value>>()
-            .into(),
-    ))
+    let mut list = PagedList::new(offset, limit);
+    while let Some(part) = list.next_part() {
+        let query = RunListQuery {
+            limit: part.limit,
+            offset: part.offset,
+            status,
+        };
+        let runs = state.runs.list_runs(&thread, &query).await?;
+        let reasons = state.queue_reasons(&runs).await?;
+        list.add(part, &runs, |run| {
+            let is_shown = !(dialect.is_platform() && is_rolled_back(run));
+            is_shown.then(|| select(queued_run_json(run, &reasons, dialect), &fields))
+        })?;
+    }
+    Ok(list.into_response())
 }

@@ -6,7 +6,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use deerflow_domain::containment::facts;
-use deerflow_domain::threads::{AssistantFilter, ThreadRecord, ThreadSearch, ThreadSort};
+use deerflow_domain::threads::{
+    AssistantFilter, ThreadContent, ThreadRecord, ThreadSearch, ThreadSort,
+};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::ThreadStatus;
 use serde_json::{Map, Value, json};
@@ -19,7 +21,7 @@ use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Issues, OptionalBody, parse_thread_id};
 use crate::queries::assistants::graph_with_id;
 use crate::requests::bodies;
-use crate::responses::{RawValues, RawView, ThreadFacts, select, thread_json};
+use crate::responses::{JsonList, RawValues, RawView, ThreadFacts, select, thread_json};
 use crate::routes::{App, JsonResult, ResponseResult, paginate};
 use crate::state::GatewayState;
 
@@ -61,19 +63,18 @@ pub(crate) async fn search(
         search.offset,
         search.limit,
     );
-    let page = match dialect {
-        Dialect::DeerFlow => records
-            .iter()
-            .map(|record| {
-                RawView::new(
-                    thread_json(record, ThreadFacts::title_of(record), dialect),
-                    None,
-                )
-            })
-            .collect(),
-        Dialect::Platform => platform_page(&state, &records, &fields, &extract).await?,
-    };
-    let mut response = Json(page).into_response();
+    if dialect.is_platform() {
+        let selection = Selection { fields, extract };
+        let (list, read) = platform_page(&state, &records, &selection).await?;
+        if read < records.len() {
+            return Ok(list.into_page(&(search.offset + read).to_string()));
+        }
+        let mut response = list.into_response();
+        add_headers(&mut response, headers);
+        return Ok(response);
+    }
+    let to_json = |record| thread_json(record, ThreadFacts::title_of(record), dialect);
+    let mut response = Json(records.iter().map(to_json).collect::<Vec<_>>()).into_response();
     add_headers(&mut response, headers);
     Ok(response)
 }
@@ -229,53 +230,85 @@ fn check_metadata(issues: &mut Issues, metadata: &Map<String, Value>) {
     }
 }
 
-/// Returns whole threads, or their selected fields. Contents are read in one query for the page,
-/// and only if they are selected.
-async fn platform_page(
-    state: &GatewayState,
-    records: &[ThreadRecord],
-    fields: &[String],
-    extract: &[(String, Vec<Segment>)],
-) -> Result<Vec<RawView>, ApiError> {
-    const INSIDE: [&str; 3] = ["values", "interrupts", "error"];
-    let selected = fields.is_empty() || fields.iter().any(|field| INSIDE.contains(&field.as_str()));
-    let reads_content = |path: &[Segment]| matches!(path.first(), Some(Segment::Key(root)) if INSIDE.contains(&root.as_str()));
-    let contents = if selected || extract.iter().any(|(_, path)| reads_content(path)) {
-        let ids: Vec<_> = records
-            .iter()
-            .map(|record| record.thread_id.clone())
-            .collect();
-        state.thread_services.threads.contents(&ids).await?
-    } else {
-        HashMap::new()
-    };
-    let to_json = |record: &ThreadRecord| {
-        let content = contents.get(&record.thread_id);
+/// Parts of threads to return.
+struct Selection {
+    /// Fields; empty for all.
+    fields: Vec<String>,
+    /// Names and paths of single values.
+    extract: Vec<(String, Vec<Segment>)>,
+}
+
+impl Selection {
+    /// Returns `true` if the state of a thread is needed.
+    fn reads_content(&self) -> bool {
+        const INSIDE: [&str; 3] = ["values", "interrupts", "error"];
+        let is_inside = |name: &str| INSIDE.contains(&name);
+        self.fields.is_empty()
+            || self.fields.iter().any(|field| is_inside(field))
+            || self
+                .extract
+                .iter()
+                .any(|(_, path)| starts_with(path, is_inside))
+    }
+
+    fn to_json(&self, record: &ThreadRecord, content: Option<&ThreadContent>) -> RawView {
         if let Some(damage) = content.and_then(|content| content.damage.as_ref()) {
             tracing::error!(thread_id = %record.thread_id, damage, "a listed thread has no values");
         }
-        let values = content
-            .and_then(|content| content.state.as_ref())
-            .map(RawValues::of);
-        let mut thread = thread_json(
-            record,
-            content.map(ThreadFacts::of).unwrap_or_default(),
-            Dialect::Platform,
-        );
-        let reads_values =
-            |path: &[Segment]| matches!(path.first(), Some(Segment::Key(root)) if root == "values");
-        if let Some(values) = values
-            .as_ref()
-            .filter(|_| extract.iter().any(|(_, path)| reads_values(path)))
-        {
+        let state = content.and_then(|content| content.state.as_ref());
+        let values = state.map(RawValues::of);
+        let facts = content.map(ThreadFacts::of).unwrap_or_default();
+        let mut thread = thread_json(record, facts, Dialect::Platform);
+        let reads_values = self
+            .extract
+            .iter()
+            .any(|(_, path)| starts_with(path, |root| root == "values"));
+        if let Some(values) = values.as_ref().filter(|_| reads_values) {
             thread["values"] = values.read();
         }
-        let value_at = extracted(&thread, extract);
-        let mut thread = select(thread, fields);
+        let value_at = extracted(&thread, &self.extract);
+        let mut thread = select(thread, &self.fields);
         if let (false, Some(map)) = (value_at.is_empty(), thread.as_object_mut()) {
             map.insert("extracted".to_owned(), value_at.into());
         }
         RawView::new(thread, values)
-    };
-    Ok(records.iter().map(to_json).collect())
+    }
+}
+
+fn starts_with(path: &[Segment], is_root: impl Fn(&str) -> bool) -> bool {
+    matches!(path.first(), Some(Segment::Key(root)) if is_root(root))
+}
+
+/// Number of threads whose states are read first, when their sizes are not known yet.
+const FIRST_STATES: usize = 2;
+
+/// Returns whole threads, or their selected fields, until the list is full, and how many there are.
+/// Contents are read for several threads at a time, and only if they are selected.
+async fn platform_page(
+    state: &GatewayState,
+    records: &[ThreadRecord],
+    selection: &Selection,
+) -> Result<(JsonList, usize), ApiError> {
+    let mut list = JsonList::default();
+    let mut read = 0;
+    while read < records.len() && !list.is_full() {
+        let rest = &records[read..];
+        let part = &rest[..list.part(FIRST_STATES).min(rest.len())];
+        let contents = if selection.reads_content() {
+            let ids: Vec<_> = part.iter().map(|record| record.thread_id.clone()).collect();
+            state.thread_services.threads.contents(&ids).await?
+        } else {
+            HashMap::new()
+        };
+        for record in part {
+            let json = selection.to_json(record, contents.get(&record.thread_id));
+            let pushed = list.push(&json);
+            pushed.map_err(|error| ApiError::Internal(error.to_string()))?;
+            read += 1;
+            if list.is_full() {
+                break;
+            }
+        }
+    }
+    Ok((list, read))
 }
