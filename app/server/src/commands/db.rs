@@ -33,13 +33,16 @@ pub async fn run(
             let written = Database::back_up(config, target).await?;
             writeln!(
                 out,
-                "wrote {} ({}); files of threads, agents and skills are not part of it: see docs/operations.md",
+                "wrote {} ({}) and its SHA-256; files of threads, agents and skills are not part of it: see docs/operations.md",
                 target.display(),
                 size(written.bytes)
             )?;
         }
         DbCommand::Restore { backup, .. } => {
             let restored = Database::restore(config, backup, now).await?;
+            for warning in &restored.warnings {
+                writeln!(out, "warning: {warning}")?;
+            }
             writeln!(
                 out,
                 "restored {} ({})",

@@ -29,6 +29,7 @@ use crate::db::write_queue::{Reconnect, WriteQueue};
 use crate::db::writes::Writes;
 use crate::files::data_lock::DataLock;
 use crate::files::database_files::{DATABASE_FILE, create_private};
+use crate::files::interrupted_restore;
 use crate::files::reserve::Reserve;
 
 const SQLITE_READERS: u32 = 8;
@@ -169,6 +170,7 @@ impl Database {
                 directory: directory.to_owned(),
             })?;
         let lock = Arc::new(lock);
+        interrupted_restore::repair(directory).map_err(directory_unusable)?;
         let file = directory.join(DATABASE_FILE);
         create_private(&file).map_err(directory_unusable)?;
         let damaged = |failure: DbFailure| match failure {

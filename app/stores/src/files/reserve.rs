@@ -55,18 +55,7 @@ impl Reserve {
 
     /// Returns the bytes that this process could still write to the same file system.
     pub(crate) fn free(&self) -> io::Result<u64> {
-        let found = statvfs(self.directory())?;
-        if found.f_blocks == 0 {
-            // The file system does not count blocks; only a write can show whether it is full.
-            return Ok(u64::MAX >> 1);
-        }
-        // Blocks reserved for the superuser are not available to other users.
-        let blocks = if rustix::process::geteuid().is_root() {
-            found.f_bfree
-        } else {
-            found.f_bavail
-        };
-        Ok(blocks.saturating_mul(found.f_frsize))
+        free_bytes(self.directory())
     }
 
     /// Resizes the reserve to `bytes`, if `spare` more bytes could be allocated at the same time.
@@ -124,6 +113,22 @@ impl Reserve {
     fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
+}
+
+/// Returns the bytes that this process could still write to the file system of `directory`.
+pub(crate) fn free_bytes(directory: &Path) -> io::Result<u64> {
+    let found = statvfs(directory)?;
+    if found.f_blocks == 0 {
+        // The file system does not count blocks; only a write can show whether it is full.
+        return Ok(u64::MAX >> 1);
+    }
+    // Blocks reserved for the superuser are not available to other users.
+    let blocks = if rustix::process::geteuid().is_root() {
+        found.f_bfree
+    } else {
+        found.f_bavail
+    };
+    Ok(blocks.saturating_mul(found.f_frsize))
 }
 
 /// Allocates blocks for the first `bytes` of `file`.

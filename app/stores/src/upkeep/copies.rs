@@ -1,9 +1,9 @@
-//! Files of databases that no server uses: opening, and durable copies and names.
+//! Files of databases that no server uses: opening, creation, and durable names.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sea_orm::{DatabaseConnection, SqlxSqliteConnector};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -11,9 +11,10 @@ use sqlx::sqlite::SqliteConnectOptions;
 use super::error::UpkeepError;
 use crate::db::connect::connection_failed;
 use crate::db::pool::{sqlite_options, sqlite_pool};
+use crate::files::companions::{remove_if_present, sync_folder};
 
 /// Only the owner reads and writes a copy: it holds all data of all users.
-const MODE: u32 = 0o600;
+pub(super) const MODE: u32 = 0o600;
 
 /// Opens an existing SQLite file with one connection.
 pub(super) async fn open(file: &Path) -> Result<DatabaseConnection, UpkeepError> {
@@ -51,33 +52,15 @@ pub(super) fn create_private(file: &Path) -> io::Result<File> {
         .open(file)
 }
 
-/// Removes a file that may not exist.
-pub(super) fn remove_if_present(file: &Path) -> io::Result<()> {
-    match std::fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 /// Renames a complete file so that its content and its name survive a power failure. A rename on
 /// one file system is atomic.
 pub(super) fn publish(from: &Path, to: &Path) -> io::Result<()> {
-    File::open(from)?.sync_all()?;
+    sync(from)?;
     std::fs::rename(from, to)?;
     sync_folder(to)
 }
 
-/// Makes the names in the folder of `file` durable.
-pub(super) fn sync_folder(file: &Path) -> io::Result<()> {
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-/// Returns the path with `suffix` appended to the file name.
-pub(super) fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
+/// Makes the content of a file durable.
+pub(super) fn sync(file: &Path) -> io::Result<()> {
+    File::open(file)?.sync_all()
 }

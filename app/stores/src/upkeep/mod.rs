@@ -5,8 +5,11 @@
 
 mod backup;
 mod check;
+mod checksum;
 mod copies;
 mod error;
+mod former;
+mod partial;
 mod restore;
 mod vacuum;
 
@@ -16,5 +19,7 @@ pub use error::UpkeepError;
 pub use restore::Restored;
 pub use vacuum::Vacuumed;
 
+#[cfg(test)]
+mod interruption_tests;
 #[cfg(test)]
 mod upkeep_tests;

@@ -13,19 +13,19 @@ use crate::db::connect::Database;
 use crate::files::database_files::DATABASE_FILE;
 use crate::sql::api_keys::SqlApiKeyStore;
 
-fn now() -> DateTime<Utc> {
+pub(super) fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
 }
 
 /// A data directory and its configuration.
-fn installation() -> (TempDir, DatabaseConfig) {
+pub(super) fn installation() -> (TempDir, DatabaseConfig) {
     let folder = tempfile::tempdir().unwrap();
     let config = DatabaseConfig::Sqlite(folder.path().to_owned());
     (folder, config)
 }
 
 /// Opens the database as a server does, and stores a key of each user.
-async fn with_users(config: &DatabaseConfig, users: &[&str], tasks: &Tasks) -> Database {
+pub(super) async fn with_users(config: &DatabaseConfig, users: &[&str], tasks: &Tasks) -> Database {
     let database = Database::open(config, tasks).await.unwrap();
     let keys = SqlApiKeyStore::new(&database);
     for user in users {
@@ -37,7 +37,7 @@ async fn with_users(config: &DatabaseConfig, users: &[&str], tasks: &Tasks) -> D
 }
 
 /// Returns the users whose keys a database has.
-async fn users(config: &DatabaseConfig) -> Vec<String> {
+pub(super) async fn users(config: &DatabaseConfig) -> Vec<String> {
     let tasks = Tasks::new();
     let database = Database::open(config, &tasks).await.unwrap();
     let keys = SqlApiKeyStore::new(&database).list(None).await.unwrap();
@@ -93,11 +93,12 @@ async fn backup_of_running_server_restores_its_moment() {
     )
     .unwrap();
     assert_eq!(users(&former.1).await, ["ann", "bob", "late"]);
-    let names: Vec<_> = std::fs::read_dir(copies.path())
+    let mut names: Vec<_> = std::fs::read_dir(copies.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
         .collect();
-    assert_eq!(names, ["monday.db"]);
+    names.sort();
+    assert_eq!(names, ["monday.db", "monday.db.sha256"]);
 }
 
 #[tokio::test]
