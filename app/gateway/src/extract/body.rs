@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::field_limits::check_fields;
 use super::issues::Issues;
-use super::json::read_json;
+use super::json::{BODY_LIMIT, SHORT_BODY_LIMIT, read_json};
 use super::layout::{Layout, MAX_NULL_ISSUES};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
@@ -126,6 +126,11 @@ fn decode<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, Box<Issue>>
     })
 }
 
+/// A JSON object of at most [`SHORT_BODY_LIMIT`] bytes as body, for routes that read it before the
+/// client has proved who it is.
+#[derive(Debug)]
+pub(crate) struct ShortBody<T>(pub(crate) Body<T>);
+
 /// A JSON object as body, or no body at all.
 #[derive(Debug)]
 pub struct OptionalBody<T>(pub Body<T>);
@@ -185,29 +190,46 @@ fn refuse_nulls<T: RequestBody>(
     }
 }
 
+/// Reads a JSON object of at most `limit` bytes.
+async fn read_object<T: RequestBody>(
+    request: Request,
+    state: &GatewayState,
+    limit: usize,
+) -> Result<Body<T>, ApiError> {
+    let dialect = dialect_of(&request);
+    match read_json(request, limit).await? {
+        Some(value) => {
+            let checked = refuse_nulls::<T>(&value, vec!["body".into()], dialect);
+            let map = checked.and_then(|()| object(value));
+            let map = map.map_err(without_secrets::<T>)?;
+            check_fields(&map, &state.info.field_limits())?;
+            Ok(Body::new(map, dialect))
+        }
+        None if dialect.is_platform() => Err(ApiError::InvalidJson("the body is empty".to_owned())),
+        None => Err(ApiError::issue(Issue::new(
+            "missing",
+            vec!["body".into()],
+            "Field required",
+            &Value::Null,
+        ))),
+    }
+}
+
 impl<T: RequestBody> FromRequest<Arc<GatewayState>> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &Arc<GatewayState>) -> Result<Self, ApiError> {
-        let dialect = dialect_of(&request);
-        match read_json(request).await? {
-            Some(value) => {
-                let checked = refuse_nulls::<T>(&value, vec!["body".into()], dialect);
-                let map = checked.and_then(|()| object(value));
-                let map = map.map_err(without_secrets::<T>)?;
-                check_fields(&map, &state.info.field_limits())?;
-                Ok(Self::new(map, dialect))
-            }
-            None if dialect.is_platform() => {
-                Err(ApiError::InvalidJson("the body is empty".to_owned()))
-            }
-            None => Err(ApiError::issue(Issue::new(
-                "missing",
-                vec!["body".into()],
-                "Field required",
-                &Value::Null,
-            ))),
-        }
+        read_object(request, state, BODY_LIMIT).await
+    }
+}
+
+impl<T: RequestBody> FromRequest<Arc<GatewayState>> for ShortBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+        read_object(request, state, SHORT_BODY_LIMIT)
+            .await
+            .map(Self)
     }
 }
 
@@ -216,7 +238,7 @@ impl<T: RequestBody> FromRequest<Arc<GatewayState>> for OptionalBody<T> {
 
     async fn from_request(request: Request, state: &Arc<GatewayState>) -> Result<Self, ApiError> {
         let dialect = dialect_of(&request);
-        let value = match read_json(request).await? {
+        let value = match read_json(request, BODY_LIMIT).await? {
             Some(value) => {
                 refuse_nulls::<T>(&value, vec!["body".into()], dialect)?;
                 value
@@ -245,7 +267,7 @@ impl<T: RequestBody> FromRequest<Arc<GatewayState>> for ListBody<T> {
                 input,
             )))
         };
-        let body = read_json(request).await?;
+        let body = read_json(request, BODY_LIMIT).await?;
         let items = body.iter().filter_map(Value::as_array).flatten();
         let nulls = items
             .enumerate()

@@ -10,11 +10,15 @@ use harness::runtime::compute::{Size, heavy_poll};
 use serde_json::Value;
 
 use super::number_range::{may_hold_out_of_range_integer, out_of_range_number};
+use super::parsed_size::{MAX_DEPTH, check_parsed_size};
 use crate::error::ApiError;
 use crate::state::GatewayState;
 
 /// Maximum size of a body, except uploads.
 pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
+
+/// Maximum size of the bodies that are read before the client has proved who it is.
+pub(crate) const SHORT_BODY_LIMIT: usize = 64 * 1024;
 
 /// Timeout for receiving a body.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -28,7 +32,7 @@ impl FromRequest<Arc<GatewayState>> for AnyJson {
 
     async fn from_request(request: Request, _: &Arc<GatewayState>) -> Result<Self, ApiError> {
         let missing = || ApiError::BadRequest("The request body is empty.".to_owned());
-        match read_json(request).await {
+        match read_json(request, BODY_LIMIT).await {
             Ok(value) => value.map(Self).ok_or_else(missing),
             Err(ApiError::InvalidJson(reason)) => Err(ApiError::BadRequest(format!(
                 "Invalid JSON in request body: {reason}"
@@ -38,11 +42,11 @@ impl FromRequest<Arc<GatewayState>> for AnyJson {
     }
 }
 
-/// Reads an empty or a JSON body.
+/// Reads an empty body, or a JSON body of at most `limit` bytes.
 #[tracing::instrument(name = "extract", skip_all)]
-pub(super) async fn read_json(request: Request) -> Result<Option<Value>, ApiError> {
-    refuse_declared(&request, BODY_LIMIT as u64)?;
-    let bytes = tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body()))
+pub(super) async fn read_json(request: Request, limit: usize) -> Result<Option<Value>, ApiError> {
+    refuse_declared(&request, limit as u64)?;
+    let bytes = tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body(), limit))
         .await
         .map_err(|_| ApiError::TooSlow)??;
     if bytes.trim_ascii().is_empty() {
@@ -64,15 +68,15 @@ pub(crate) fn refuse_declared(request: &Request, limit: u64) -> Result<(), ApiEr
     }
 }
 
-/// Reads the whole body, up to [`BODY_LIMIT`].
-async fn read_body(body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
+/// Reads the whole body, up to `limit` bytes.
+async fn read_body(body: axum::body::Body, limit: usize) -> Result<Vec<u8>, ApiError> {
     let mut chunks = body.into_data_stream();
     let mut bytes = Vec::new();
     while let Some(chunk) = chunks.next().await {
         let chunk =
             chunk.map_err(|_| ApiError::BadRequest("the request body ended early".to_owned()))?;
-        if bytes.len() + chunk.len() > BODY_LIMIT {
-            return Err(ApiError::TooLarge(BODY_LIMIT as u64));
+        if bytes.len() + chunk.len() > limit {
+            return Err(ApiError::TooLarge(limit as u64));
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -80,9 +84,11 @@ async fn read_body(body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
 }
 
 /// Parses JSON. The parser turns integers beyond 64 bits into floats and reports floats beyond a
-/// double as a syntax error; both are rejected here with their location.
+/// double as a syntax error; both are rejected here with their location. A text that needs too much
+/// memory is rejected before it is parsed.
 pub(crate) fn parse_json(bytes: &[u8]) -> Result<Value, ApiError> {
-    // The parser stops at 128 levels, so a deep body cannot exhaust the stack here or when it is
+    check_parsed_size(bytes)?;
+    // The parser stops at `MAX_DEPTH`, so a deep body cannot exhaust the stack here or when it is
     // dropped.
     let parsed = serde_json::from_slice(bytes);
     let out_of_range = match &parsed {
@@ -95,6 +101,51 @@ pub(crate) fn parse_json(bytes: &[u8]) -> Result<Value, ApiError> {
     };
     match out_of_range {
         Some(issue) => Err(ApiError::issue(issue)),
-        None => parsed.map_err(|error| ApiError::InvalidJson(error.to_string())),
+        None => parsed.map_err(|error| ApiError::InvalidJson(syntax_error(&error))),
+    }
+}
+
+/// Returns the text of a syntax error. Nesting that the parser does not accept is named with its
+/// limit.
+fn syntax_error(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.strip_prefix("recursion limit exceeded") {
+        Some(position) => {
+            format!("lists and objects are nested more than {MAX_DEPTH} levels deep{position}")
+        }
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        "[".repeat(levels) + &"]".repeat(levels)
+    }
+
+    #[test]
+    fn nesting_beyond_the_limit_is_named_with_the_limit() {
+        assert!(parse_json(nested(MAX_DEPTH).as_bytes()).is_ok());
+        let error = parse_json(nested(MAX_DEPTH + 1).as_bytes()).expect_err("too deep");
+        let text = "lists and objects are nested more than 127 levels deep at line 1 column 128";
+        assert_eq!(error, ApiError::InvalidJson(text.to_owned()));
+    }
+
+    #[tokio::test]
+    async fn body_beyond_its_limit_is_rejected_with_the_limit() {
+        let request = |body: axum::body::Body| Request::new(body);
+        let text = format!("\"{}\"", "x".repeat(98));
+        let read = read_json(request(text.clone().into()), 100).await;
+        assert_eq!(read, Ok(Some("x".repeat(98).into())));
+        assert_eq!(
+            read_json(request(text.clone().into()), 99).await,
+            Err(ApiError::TooLarge(99))
+        );
+        // Without a declared length.
+        let chunk = futures_util::stream::iter([Ok::<_, std::io::Error>(text)]);
+        let streamed = request(axum::body::Body::from_stream(chunk));
+        assert_eq!(read_json(streamed, 99).await, Err(ApiError::TooLarge(99)));
     }
 }

@@ -7,17 +7,19 @@ mod issues;
 mod json;
 mod layout;
 mod number_range;
+mod parsed_size;
 mod query;
 
-pub(crate) use body::request_body;
 pub use body::{Body, ListBody, OptionalBody, RequestBody};
+pub(crate) use body::{ShortBody, request_body};
 pub(crate) use field_limits::check_fields;
 pub(crate) use idempotency_key::{IDEMPOTENCY_HEADER, IdempotencyKey, REPLAYED};
 pub use issues::Issues;
 pub(crate) use issues::missing_issue;
 pub use json::BODY_LIMIT;
-pub(crate) use json::{AnyJson, BODY_TIMEOUT, parse_json, refuse_declared};
+pub(crate) use json::{AnyJson, BODY_TIMEOUT, SHORT_BODY_LIMIT, parse_json, refuse_declared};
 pub use layout::Layout;
+pub(crate) use parsed_size::check_parsed_size;
 pub use query::Query;
 
 use std::collections::HashMap;

@@ -13,7 +13,7 @@ use super::setup::require_setup;
 use super::user::user_json;
 use super::visitor::Visitor;
 use crate::error::ApiError;
-use crate::extract::Body;
+use crate::extract::ShortBody;
 use crate::guard::cookies::{LIFETIME_SECONDS, SESSION, cookie};
 use crate::requests::bodies::NewAccountBody;
 use crate::routes::ResponseResult;
@@ -46,7 +46,7 @@ pub(crate) async fn login(
 pub(crate) async fn register(
     State(security): State<SecurityState>,
     visitor: Visitor,
-    body: Body<NewAccountBody>,
+    ShortBody(body): ShortBody<NewAccountBody>,
 ) -> ResponseResult {
     let entered = credentials(body.valid()?);
     let sign_in = &security.sign_in;
@@ -67,7 +67,7 @@ pub(crate) async fn register(
 pub(crate) async fn initialize(
     State(security): State<SecurityState>,
     visitor: Visitor,
-    body: Body<NewAccountBody>,
+    ShortBody(body): ShortBody<NewAccountBody>,
 ) -> ResponseResult {
     let entered = credentials(body.valid()?);
     let sign_in = &security.sign_in;

@@ -8,10 +8,8 @@ use reqwest::Url;
 use serde_json::{Value, json};
 
 use crate::error::{ApiError, Issue};
-use crate::extract::{BODY_TIMEOUT, refuse_declared};
+use crate::extract::{BODY_TIMEOUT, SHORT_BODY_LIMIT, refuse_declared};
 
-/// Maximum size of the form, in bytes.
-const LIMIT: usize = 64 * 1024;
 const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// Reads the form of a request. Other fields, such as those of OAuth 2, are ignored.
@@ -24,11 +22,15 @@ pub(super) async fn read(request: Request) -> Result<Credentials, ApiError> {
             "the body has to be a form: {MEDIA_TYPE}"
         )));
     }
-    refuse_declared(&request, LIMIT as u64)?;
-    let body = tokio::time::timeout(BODY_TIMEOUT, to_bytes(request.into_body(), LIMIT)).await;
+    refuse_declared(&request, SHORT_BODY_LIMIT as u64)?;
+    let body = tokio::time::timeout(
+        BODY_TIMEOUT,
+        to_bytes(request.into_body(), SHORT_BODY_LIMIT),
+    )
+    .await;
     let body = body
         .map_err(|_| ApiError::TooSlow)?
-        .map_err(|_| ApiError::TooLarge(LIMIT as u64))?;
+        .map_err(|_| ApiError::TooLarge(SHORT_BODY_LIMIT as u64))?;
     credentials(&String::from_utf8_lossy(&body))
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::failures::value_error;
 use super::visitor::Visitor;
 use crate::error::{ApiError, truncated};
-use crate::extract::{Body, Ids};
+use crate::extract::{Ids, ShortBody};
 use crate::requests::bodies::NewKeyBody;
 use crate::routes::{App, JsonResult, ResponseResult};
 
@@ -35,7 +35,7 @@ pub(crate) async fn list(State(state): App, visitor: Visitor) -> JsonResult {
 pub(crate) async fn create(
     State(state): App,
     visitor: Visitor,
-    body: Body<NewKeyBody>,
+    ShortBody(body): ShortBody<NewKeyBody>,
 ) -> ResponseResult {
     let user = &visitor.session()?.account().id;
     let body = body.valid()?;

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::failures::refusal;
 use super::visitor::Visitor;
 use crate::error::SignInFailure;
-use crate::extract::Body;
+use crate::extract::ShortBody;
 use crate::requests::bodies::PasswordChangeBody;
 use crate::routes::ResponseResult;
 use crate::state::SecurityState;
@@ -19,7 +19,7 @@ use crate::state::SecurityState;
 pub(crate) async fn change(
     State(security): State<SecurityState>,
     visitor: Visitor,
-    body: Body<PasswordChangeBody>,
+    ShortBody(body): ShortBody<PasswordChangeBody>,
 ) -> ResponseResult {
     let body = body.valid()?;
     let source = current().and_then(|actor| actor.auth_source);

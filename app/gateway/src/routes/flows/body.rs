@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::errors::invalid;
 use crate::error::ApiError;
-use crate::extract::{BODY_TIMEOUT, refuse_declared};
+use crate::extract::{BODY_TIMEOUT, check_parsed_size, refuse_declared};
 use crate::state::GatewayState;
 
 /// Maximum size of a body with a flow: JSON writes a character with up to six bytes.
@@ -51,7 +51,10 @@ impl FromRequest<Arc<GatewayState>> for FlowText {
         let bytes = read_bytes(request, MAX_BODY_BYTES).await?;
         let text = String::from_utf8(bytes.into()).map_err(|error| not_utf_8(error.as_bytes()))?;
         let flow = match kind.as_str() {
-            "application/json" => unwrapped(text),
+            "application/json" => {
+                check_parsed_size(text.as_bytes())?;
+                unwrapped(text)
+            }
             _ => Self { text, id: None },
         };
         if flow.text.len() > MAX_TEXT_BYTES {

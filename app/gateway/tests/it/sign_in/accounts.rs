@@ -87,6 +87,16 @@ async fn other_machines_set_up_only_while_it_is_open() {
 }
 
 #[tokio::test]
+async fn large_bodies_of_strangers_are_not_parsed() {
+    let gateway = Gateway::new();
+    for path in ["/api/v1/auth/register", "/api/v1/auth/initialize"] {
+        let body = json!({ "email": vec![0; 40_000], "password": PASSWORD });
+        let refused = Browser::new(&gateway).post(path, body).await;
+        assert_eq!(refused.code(), 413, "{}", refused.text());
+    }
+}
+
+#[tokio::test]
 async fn violated_rules_are_value_errors() {
     let gateway = Gateway::new();
     let long = "x".repeat(257);
