@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_core::actor_context::Owner;
-use deerflow_core::ids::ThreadId;
+use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_core::json_size::merge_within;
 use deerflow_runtime::checkpoint::CheckpointMeta;
 use deerflow_runtime::runs::store::{KeyState, RequestKey, StoreError};
@@ -218,6 +218,8 @@ pub enum Deleted {
 pub struct SweptThreads {
     /// Last records of the deleted threads.
     pub deleted: Vec<ThreadRecord>,
+    /// Runs of the deleted threads.
+    pub runs: Vec<RunId>,
     /// Number of threads reduced to their newest state.
     pub trimmed: usize,
 }

@@ -240,7 +240,11 @@ impl StreamBridge for RedisStreamBridge {
             shared.wait_settled(&log).await;
         }
         if let Err(outage) = shared.sources.client.forget(run_id, delay).await {
-            tracing::debug!(%run_id, %outage, "cannot shorten the retention of a stream in redis, it is kept for the default time");
+            if delay.is_zero() {
+                tracing::warn!(%run_id, %outage, "cannot delete a stream in redis, it is kept for the default time");
+            } else {
+                tracing::debug!(%run_id, %outage, "cannot shorten the retention of a stream in redis, it is kept for the default time");
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Removal of expired threads or of their history, and of files whose thread no longer exists.
 
 use harness::runtime::actor_context::{DEFAULT_USER_ID, Owner};
+use harness::runtime::runs::DeletedThreads;
 use harness::runtime::runs::store::StoreError;
 
 use crate::state::GatewayState;
@@ -17,6 +18,9 @@ pub async fn sweep_threads(state: &GatewayState) -> Result<usize, StoreError> {
             .threads
             .sweep(state.process.clock.now(), BATCH_SIZE)
             .await?;
+        let threads = swept.deleted.iter().map(|thread| &thread.thread_id);
+        let deleted_threads = DeletedThreads::new(state.runs.runtime());
+        deleted_threads.release(threads, &swept.runs).await;
         let deleted = || {
             swept.deleted.iter().map(|thread| {
                 (

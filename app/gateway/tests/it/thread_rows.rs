@@ -300,8 +300,15 @@ impl ThreadStore for Threads {
             .cloned()
             .collect();
         let mut swept = SweptThreads::default();
+        let all = RunListQuery {
+            limit: usize::MAX,
+            ..RunListQuery::default()
+        };
         for row in over.into_iter().take(most) {
+            let runs =
+                RunQueryStore::list(&self.stores, &row.thread_id, &all, &Owner::None).await?;
             if self.delete(&row.thread_id, &Owner::None).await? == Deleted::Removed {
+                swept.runs.extend(runs.into_iter().map(|run| run.run_id));
                 swept.deleted.push(row);
             }
         }

@@ -76,7 +76,8 @@ fn seconds(n: i64, then: Expiry) -> Option<ThreadTtl> {
     })
 }
 
-/// The lifetime starts at the last change; busy threads are retained.
+/// The lifetime starts at the last change; busy threads are retained. The runs of the deleted
+/// threads are reported.
 pub async fn expired_threads_are_deleted(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     let ttl = seconds(10, Expiry::Delete);
@@ -143,6 +144,31 @@ pub async fn expired_threads_are_deleted(open: impl AsyncFn() -> ThreadStores) {
     assert_eq!(
         found(&stores, by_metadata(json!({"mark": 1}))).await,
         ["t2", "t3", "t4"]
+    );
+    make(
+        &stores,
+        NewThread {
+            ttl,
+            ..new_thread("t6", json!({}))
+        },
+    )
+    .await;
+    ended_with(&stores, "t6", 1, json!({}), RunStatus::Success).await;
+    let end = get(&stores, "t6").await.expires_at().expect("an end");
+    let swept = stores.threads.sweep(end, 100).await.expect("written");
+    assert!(
+        swept
+            .deleted
+            .iter()
+            .any(|gone| gone.thread_id == thread("t6"))
+    );
+    assert_eq!(
+        swept
+            .runs
+            .iter()
+            .map(|run| run.as_str())
+            .collect::<Vec<_>>(),
+        ["r-t6-1"]
     );
 }
 

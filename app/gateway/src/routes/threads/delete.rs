@@ -11,6 +11,7 @@ use deerflow_domain::threads::{Deleted, ThreadSearch};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::{Owner, effective_user_id};
 use harness::runtime::fail_points;
+use harness::runtime::runs::DeletedThreads;
 use serde_json::json;
 
 use crate::dialect::Dialect;
@@ -127,11 +128,16 @@ async fn remove(state: &Arc<GatewayState>, thread: &ThreadId) -> Result<Removed,
             }
         };
         note(true).await;
+        let deleted_threads = DeletedThreads::new(shared.runs.runtime());
+        let runs = deleted_threads.runs_of(&thread, &Owner::Auto).await;
         let deleted = shared.thread_services.threads.delete(&thread, &Owner::Auto).await;
         if !matches!(deleted, Ok(Deleted::Removed | Deleted::NotFound)) {
             note(false).await;
         }
         let row = deleted?;
+        if row == Deleted::Removed {
+            deleted_threads.release([&thread], &runs).await;
+        }
         fail_points::pass("thread.deleted");
         // Files are also removed if the row no longer exists: after a crash or a disk failure they
         // may remain.

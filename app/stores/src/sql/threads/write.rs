@@ -1,7 +1,7 @@
 //! Creates, changes and deletes threads within a transaction.
 
 use chrono::{DateTime, Utc};
-use deerflow_core::ids::ThreadId;
+use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_core::quota::{Quota, QuotaExceeded};
 use deerflow_domain::threads::{
     Created, Deleted, NewThread, SweptThreads, ThreadPatch, ThreadRecord,
@@ -200,6 +200,17 @@ async fn is_busy(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<bool, Db
     Ok(run::Entity::find().filter(active).count(tx).await? > 0)
 }
 
+/// Returns the ids of a thread's runs.
+async fn runs_of(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<Vec<RunId>, DbErr> {
+    let of_thread = run::Entity::find().filter(run::Column::ThreadId.eq(thread.as_str()));
+    let ids = of_thread.select_only().column(run::Column::RunId);
+    let ids: Vec<String> = ids.into_tuple().all(tx).await?;
+    Ok(ids
+        .into_iter()
+        .filter_map(|id| RunId::parse(id).ok())
+        .collect())
+}
+
 /// Deletes a locked row with all data of its thread. Facts are deleted with the row.
 async fn delete_thread(
     tx: &DatabaseTransaction,
@@ -289,6 +300,7 @@ pub(super) async fn sweep(
             forgot.filter(of_thread).exec(tx).await?;
             swept.trimmed += 1;
         } else {
+            swept.runs.extend(runs_of(tx, &thread.thread_id).await?);
             delete_thread(tx, &thread.thread_id, row).await?;
             swept.deleted.push(thread);
         }

@@ -7,6 +7,7 @@ mod node_lease;
 mod registry;
 mod run_error;
 mod runtime;
+mod state_size;
 mod status_poller;
 mod thread_heads;
 

@@ -6,17 +6,13 @@ use std::sync::Arc;
 use hashlink::LruCache;
 use parking_lot::Mutex;
 
+use super::state_size::state_bytes;
 use crate::checkpoint::ThreadHead;
 use deerflow_core::ids::ThreadId;
-use deerflow_core::messages::Message;
 use deerflow_core::state::ThreadState;
 
 /// Maximum total size of the retained states, in estimated bytes.
 const MAX_BYTES: usize = 64 << 20;
-/// Estimated bytes of a state without its messages.
-const STATE_BYTES: usize = 1 << 10;
-/// Estimated bytes of a message without its text.
-const MESSAGE_BYTES: usize = 1 << 9;
 
 /// State at the head of a thread. No task is pending in it.
 #[derive(Debug, Clone)]
@@ -67,9 +63,26 @@ impl ThreadHeads {
         (state.head == *head).then_some(state)
     }
 
+    /// Drops the state of a thread.
+    pub(crate) fn remove(&self, thread: &ThreadId) {
+        let mut retained = self.retained.lock();
+        let removed = retained.states.remove(thread);
+        if let Some((_, bytes)) = &removed {
+            retained.bytes -= bytes;
+        }
+        // The state is dropped after the lock is released.
+        drop(retained);
+    }
+
+    /// Reports whether a state of the thread is retained.
+    #[cfg(test)]
+    pub(crate) fn contains(&self, thread: &ThreadId) -> bool {
+        self.retained.lock().states.contains_key(thread)
+    }
+
     /// Retains the state of a thread, and evicts others if the total size requires it.
     pub(crate) fn store(&self, thread: &ThreadId, state: StateAtHead) {
-        let bytes = size(&state.state);
+        let bytes = state_bytes(&state.state);
         if bytes > self.max_bytes {
             return;
         }
@@ -89,19 +102,6 @@ impl ThreadHeads {
         // States are dropped after the lock is released.
         drop(retained);
     }
-}
-
-/// Estimates the memory of a state. A message holds its fields, its JSON and its JSON in the format
-/// of a provider.
-fn size(state: &ThreadState) -> usize {
-    let of_message = |message: &Message| MESSAGE_BYTES + 3 * message.json().get().len();
-    let messages = state.messages().iter().map(of_message).sum::<usize>();
-    let histories = state.histories().iter();
-    let histories = histories
-        .flat_map(|(_, messages)| messages.map(of_message))
-        .sum::<usize>();
-    let channels = serde_json::to_vec(state.channels()).map_or(0, |json| 2 * json.len());
-    STATE_BYTES + messages + histories + channels
 }
 
 #[cfg(test)]

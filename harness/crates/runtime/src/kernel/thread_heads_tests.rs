@@ -2,6 +2,7 @@
 
 use super::*;
 use deerflow_core::ids::SeededIds;
+use deerflow_core::messages::Message;
 use deerflow_core::state::StateUpdate;
 
 fn thread(n: usize) -> ThreadId {
@@ -39,8 +40,21 @@ fn state_is_returned_for_its_own_head_only() {
 }
 
 #[test]
+fn removed_state_frees_its_bytes() {
+    let heads = ThreadHeads::default();
+    heads.store(&thread(1), state(10));
+    heads.store(&thread(2), state(10));
+    heads.remove(&thread(1));
+    heads.remove(&thread(1));
+    assert!(!heads.contains(&thread(1)));
+    assert_eq!(heads.retained.lock().bytes, state_bytes(&state(10).state));
+    heads.remove(&thread(2));
+    assert_eq!(heads.retained.lock().bytes, 0);
+}
+
+#[test]
 fn least_recently_stored_states_are_evicted() {
-    let each = size(&state(1_000).state);
+    let each = state_bytes(&state(1_000).state);
     let heads = ThreadHeads::bounded(3 * each);
     for n in [1, 2, 3, 1, 4] {
         heads.store(&thread(n), state(1_000));

@@ -158,6 +158,8 @@ impl RunsFacade {
         }
         self.runtime.ports.bridge.cleanup(run, Duration::ZERO).await;
         if self.runtime.ports.delete.delete(run).await? {
+            // The state may be the one that the run stored.
+            self.runtime.registry.heads.remove(&record.thread_id);
             Ok(())
         } else {
             Err(RunError::NotFound(record.run_id))

@@ -6,6 +6,7 @@
 //! reports to its subscribers and waiting callers; `termination` and `failover` end or continue
 //! runs of processes that died.
 
+mod deleted_threads;
 mod facade;
 mod facade_former;
 mod node_lifecycle;
@@ -34,6 +35,7 @@ pub use crate::ports::{
 pub use crate::streaming::{
     RunStream, ThreadCursor, ThreadEventId, ThreadItem, ThreadRunItem, WaitOutcome,
 };
+pub use deleted_threads::DeletedThreads;
 pub use facade::RunsFacade;
 pub use node_lifecycle::NodeLifecycle;
 pub use queue_reason::{QueueReason, queue_reasons};
@@ -67,5 +69,7 @@ pub use crate::runs::decide_admission as verdict;
 mod access_tests;
 #[cfg(test)]
 mod cancel_tests;
+#[cfg(test)]
+mod deleted_threads_tests;
 #[cfg(test)]
 mod facade_tests;
