@@ -169,7 +169,7 @@ fn units(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(UNIT as u64)).unwrap_or(u32::MAX)
 }
 
-/// Reports whether a request may have a large answer, as far as its route tells.
+/// Reports whether a request may have a large answer, as far as its route shows.
 fn may_be_large(method: &Method, route: &str) -> bool {
     LARGE_ROUTES.iter().any(|ending| route.ends_with(ending))
         || (method == Method::GET && route.ends_with(RUN_LIST))

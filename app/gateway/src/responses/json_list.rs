@@ -13,7 +13,7 @@ const FIRST_PART: usize = 16;
 /// Maximum number of entries that are read at a time.
 const MAX_PART: usize = 1_000;
 /// Header with the cursor of the next page.
-pub(super) const NEXT: HeaderName = HeaderName::from_static("x-pagination-next");
+pub(crate) const NEXT: HeaderName = HeaderName::from_static("x-pagination-next");
 
 /// JSON list. Each entry is serialized when it is added, so that its tree can be dropped before the
 /// next one is built.

@@ -19,6 +19,7 @@ pub(crate) mod journal;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod meta;
+mod paged_list;
 pub(crate) mod protocol;
 pub(crate) mod runs;
 pub(crate) mod scheduled_tasks;

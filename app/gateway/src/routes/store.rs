@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 use crate::error::ApiError;
 use crate::extract::{Body, Issues, Query};
 use crate::requests::bodies::{ItemDelete, ItemPut, ItemSearch, NamespaceSearch};
-use crate::responses::{PagedList, hit_json, item_json};
+use crate::responses::{hit_json, item_json};
+use crate::routes::paged_list::PagedList;
 use crate::routes::{App, JsonResult, ResponseResult};
 
 /// Maximum time to live of an item, in minutes: a century.

@@ -8,6 +8,7 @@ use deerflow_domain::threads::{Deleted, ThreadSearch, ThreadStore};
 use deerflow_gateway::ports::ThreadFilesPort;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::Owner;
+use harness::runtime::runs::DeletedThreads;
 use harness::runtime::runs::store::StoreError;
 
 /// Threads per search.
@@ -20,6 +21,8 @@ pub(crate) struct UserThreads {
     pub(crate) threads: Arc<dyn ThreadStore>,
     /// Files.
     pub(crate) files: Arc<dyn ThreadFilesPort>,
+    /// What this process holds of threads; `None` for a command, which holds nothing.
+    pub(crate) held: Option<DeletedThreads>,
 }
 
 #[async_trait]
@@ -41,9 +44,16 @@ impl UserData for UserThreads {
             }
             for thread in found {
                 let thread = thread.thread_id;
+                let runs = match &self.held {
+                    Some(held) => held.runs_of(&thread, &owner).await,
+                    None => Vec::new(),
+                };
                 if self.threads.delete(&thread, &owner).await? == Deleted::Busy {
                     let text = format!("thread {thread} has an unfinished run");
                     return Err(StoreError::Unavailable(text));
+                }
+                if let Some(held) = &self.held {
+                    held.release([&thread], &runs).await;
                 }
                 self.delete_files(user, &thread).await;
                 count += 1;

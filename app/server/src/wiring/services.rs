@@ -9,7 +9,7 @@ use harness::client::Client;
 use super::context::Context;
 use super::schedules;
 use super::stores::Stores;
-use crate::services::expiry;
+use crate::services::{expiry, freed_memory};
 
 /// Starts the removal of expired threads, the schedulers and the chat channels.
 pub(super) fn start(
@@ -20,6 +20,7 @@ pub(super) fn start(
     client: &Client,
 ) -> anyhow::Result<()> {
     expiry::spawn_sweep_loop(context.config, gateway.clone(), &context.tasks);
+    freed_memory::spawn_return_loop(&context.tasks);
     schedules::start(context, stores, gateway)?;
     channels.start(client.clone());
     Ok(())

@@ -7,7 +7,7 @@ use deerflow_domain::accounts::UserData;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_gateway::ports::ThreadFilesPort;
 use deerflow_stores::Database;
-use harness::runtime::runs::RunsFacade;
+use harness::runtime::runs::{DeletedThreads, RunsFacade};
 use harness::sandbox::FileHome;
 
 use super::stores::Stores;
@@ -21,11 +21,12 @@ pub(super) fn of_server(
     thread_files: Arc<dyn ThreadFilesPort>,
     files: &FileHome,
 ) -> Vec<Arc<dyn UserData>> {
-    let runs = Arc::new(UserRuns(runs.clone()));
     let threads = UserThreads {
         threads: stores.of_events.threads.clone(),
         files: thread_files,
+        held: Some(DeletedThreads::new(runs.runtime())),
     };
+    let runs = Arc::new(UserRuns(runs.clone()));
     ordered(&stores.user_rows, runs, threads, files)
 }
 
@@ -39,6 +40,7 @@ pub(super) fn of_command(
     let threads = UserThreads {
         threads,
         files: Arc::new(files.clone()),
+        held: None,
     };
     ordered(&UserRows::of(db), runs, threads, files)
 }

@@ -10,7 +10,8 @@ use crate::error::ApiError;
 use crate::extract::OptionalBody;
 use crate::queries::assistants::{self, defaults, require_graph};
 use crate::requests::bodies;
-use crate::responses::{PagedList, assistant_json, select};
+use crate::responses::{assistant_json, select};
+use crate::routes::paged_list::PagedList;
 use crate::routes::{App, JsonResult, ResponseResult};
 use crate::state::GatewayState;
 

@@ -14,7 +14,8 @@ use crate::error::ApiError;
 use crate::extract::{Body, Ids, OptionalBody};
 use crate::queries::assistants::AssistantEntry;
 use crate::requests::bodies::{VersionChange, VersionSearch};
-use crate::responses::{PagedList, assistant_json, version_json};
+use crate::responses::{assistant_json, version_json};
+use crate::routes::paged_list::PagedList;
 use crate::routes::{App, JsonResult, ResponseResult};
 
 /// Lists the versions, newest first.

@@ -12,7 +12,8 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Issues};
 use crate::requests::bodies;
-use crate::responses::{PagedList, cron_json, select};
+use crate::responses::{cron_json, select};
+use crate::routes::paged_list::PagedList;
 use crate::routes::{App, JsonResult, ResponseResult};
 
 pub(crate) async fn search(State(state): App, body: Body<bodies::CronSearch>) -> ResponseResult {

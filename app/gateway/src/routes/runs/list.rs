@@ -8,7 +8,8 @@ use harness::runtime::runs::store::RunListQuery;
 use crate::dialect::Dialect;
 use crate::extract::{Ids, Query};
 use crate::queries::threads::require_thread;
-use crate::responses::{PagedList, is_rolled_back, queued_run_json, select};
+use crate::responses::{is_rolled_back, queued_run_json, select};
+use crate::routes::paged_list::PagedList;
 use crate::routes::{App, ResponseResult};
 
 /// Wire names of the status filter.

@@ -1,5 +1,4 @@
-//! Admission of runs: two statements in one transaction if the thread is free, a few more
-//! otherwise.
+//! Admission of runs: two statements in one transaction if the thread is free, else a few more.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

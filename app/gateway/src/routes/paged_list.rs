@@ -5,22 +5,22 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::json_list::{JsonList, NEXT};
 use crate::error::ApiError;
+use crate::responses::{JsonList, NEXT};
 
 /// Range of entries to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
+pub(super) struct Range {
     /// Entries before the range.
-    pub offset: usize,
+    pub(super) offset: usize,
     /// Number of entries.
-    pub limit: usize,
+    pub(super) limit: usize,
 }
 
 /// JSON list that is read in parts, so that memory is bounded by bytes and not by entries. Entries
 /// that change their position between two parts are missing or repeated, as between two pages.
 #[derive(Debug)]
-pub struct PagedList {
+pub(super) struct PagedList {
     list: JsonList,
     /// Entries before the next one.
     offset: usize,
@@ -35,7 +35,7 @@ pub struct PagedList {
 
 impl PagedList {
     /// Creates the list of `limit` entries after the first `offset` ones.
-    pub fn new(offset: usize, limit: usize) -> Self {
+    pub(super) fn new(offset: usize, limit: usize) -> Self {
         Self {
             list: JsonList::default(),
             offset,
@@ -47,7 +47,7 @@ impl PagedList {
     }
 
     /// Creates a list like [`new`](Self::new) that becomes a [page](Self::into_page).
-    pub fn page(offset: usize, limit: usize) -> Self {
+    pub(super) fn page(offset: usize, limit: usize) -> Self {
         Self {
             ahead: 1,
             ..Self::new(offset, limit)
@@ -55,7 +55,7 @@ impl PagedList {
     }
 
     /// Returns the range to read next; `None` if the list is complete.
-    pub fn next_part(&self) -> Option<Range> {
+    pub(super) fn next_part(&self) -> Option<Range> {
         let part = self.list.part(self.rest).min(self.rest);
         let range = Range {
             offset: self.offset,
@@ -65,7 +65,7 @@ impl PagedList {
     }
 
     /// Adds the entries of a part. Those without JSON are omitted.
-    pub fn add<T, J: Serialize>(
+    pub(super) fn add<T, J: Serialize>(
         &mut self,
         part: Range,
         read: &[T],
@@ -90,7 +90,7 @@ impl PagedList {
     }
 
     /// Returns a response with an object whose only field is the list.
-    pub fn into_object(self, field: &'static str) -> Response {
+    pub(super) fn into_object(self, field: &'static str) -> Response {
         self.into_cut_response(|list| {
             let mut json = list.into_json();
             json.splice(..0, format!("{{\"{field}\":").into_bytes());
@@ -113,7 +113,7 @@ impl PagedList {
 
     /// Returns a [page](Self::page) with the pagination headers of searches. The total is exact on the last
     /// page only; before it means "at least one more".
-    pub fn into_page(self) -> Response {
+    pub(super) fn into_page(self) -> Response {
         let (offset, has_more) = (self.offset, self.has_more);
         let mut response = self.list.into_response();
         let total = offset + usize::from(has_more);
