@@ -8,8 +8,8 @@ use harness::runtime::tasks::{TaskKind, Tasks};
 /// returned.
 const INTERVAL: Duration = Duration::from_secs(20);
 
-/// Starts the service. The allocator returns freed pages only when others are allocated or freed,
-/// so that an idle process would keep the memory of its last load.
+/// Starts the service. The allocators return freed pages only when others are allocated or freed, so
+/// that an idle process would retain the memory of its last load.
 pub(crate) fn spawn_return_loop(tasks: &Tasks) {
     let token = tasks.token().clone();
     tasks.spawn(TaskKind::Service, "freed memory", async move {
@@ -26,9 +26,15 @@ pub(crate) fn spawn_return_loop(tasks: &Tasks) {
     });
 }
 
-#[expect(unsafe_code, reason = "the allocator has no safe interface for this")]
+#[expect(unsafe_code, reason = "the allocators have no safe interface for this")]
 fn return_freed_memory() {
     // SAFETY: the function can be called from any thread at any time. Without `force` it frees
     // nothing that is in use, and returns the free pages of the whole process.
     unsafe { libmimalloc_sys::mi_collect(false) }
+    // SQLite allocates by the C library.
+    // SAFETY: the function can be called from any thread at any time.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
