@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use deerflow_core::fail_points;
 use deerflow_runtime::runs::store::StoreError;
-use sea_orm::{DatabaseConnection, TransactionTrait};
+use sea_orm::{DatabaseConnection, DbBackend, TransactionTrait};
 
 use crate::db::error::{DbFailure, FromDbFailure};
 use crate::db::space::WriteClass;
@@ -27,7 +27,7 @@ pub(crate) struct Writes {
 enum WriteMode {
     /// Through the single writer (SQLite).
     Queue(WriteQueue),
-    /// Each in its own transaction (Postgres).
+    /// Each in its own transaction (Postgres, and commands on the file of a SQLite server).
     Direct(DatabaseConnection),
 }
 
@@ -133,7 +133,9 @@ impl Writes {
                     queue.run(class, args, work, prepared).await
                 }
                 WriteMode::Direct(pool) => {
+                    // A command on the file of a server writes to SQLite directly.
                     if let Some(FastWork { postgres, .. }) = fast
+                        && pool.get_database_backend() == DbBackend::Postgres
                         && let Some(done) = by_function(pool, &args, postgres).await
                     {
                         return done;
