@@ -33,14 +33,13 @@ const BUDGET_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of old users after which users without answers are forgotten.
 const MAX_USERS: usize = 1_000;
 /// Endings of the routes that read whole states or lists of large entries.
-const LARGE_ROUTES: [&str; 12] = [
+const LARGE_ROUTES: [&str; 11] = [
     "/history",
     "/state",
     "/state/{checkpoint_id}",
     "/state/checkpoint",
     "/threads/search",
     "/threads/{thread_id}",
-    "/items/search",
     "/assistants/search",
     "/versions",
     "/crons/search",

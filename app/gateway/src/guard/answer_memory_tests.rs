@@ -121,7 +121,6 @@ fn routes_with_large_answers_are_known() {
         "/threads/{thread_id}/history",
         "/threads/{thread_id}",
         "/api/langgraph/threads/search",
-        "/store/items/search",
         "/threads/{thread_id}/runs",
     ];
     assert!(known.iter().all(|route| may_be_large(&Method::GET, route)));

@@ -22,6 +22,8 @@ pub(crate) struct EventRows {
     pub(crate) rows: Vec<RunEvent>,
     /// `true` if rows are missing because of the size of those before.
     pub(crate) is_cut: bool,
+    /// `true` if no rows follow.
+    pub(crate) is_last: bool,
 }
 
 /// Reads rows from the end at which the query begins, until there are as many as it permits or
@@ -42,7 +44,11 @@ pub(crate) async fn read_rows(
         }
         query.limit = part.min(wanted - found.rows.len());
         let rows = events.list(thread, &query, &Owner::Auto).await?;
-        let is_last = rows.len() < query.limit;
+        // A part may be short, because damaged rows are omitted.
+        if rows.is_empty() {
+            found.is_last = true;
+            break;
+        }
         bytes += rows.iter().map(size_of).sum::<usize>();
         match order {
             Order::Oldest => {
@@ -54,10 +60,8 @@ pub(crate) async fn read_rows(
                 found.rows.splice(..0, rows);
             }
         }
-        if is_last {
-            break;
-        }
-        part = (PART_BYTES / (bytes / found.rows.len()).max(1)).max(1);
+        let fitting = PART_BYTES / (bytes / found.rows.len()).max(1);
+        part = fitting.clamp(1, 4 * found.rows.len());
     }
     Ok(found)
 }

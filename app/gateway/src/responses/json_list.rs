@@ -44,7 +44,10 @@ impl JsonList {
     /// time, it is `first` or fewer.
     pub fn part(&self, first: usize) -> usize {
         match self.entries.len().checked_div(self.count) {
-            Some(size) => (PART_BYTES / size.max(1)).clamp(1, MAX_PART),
+            Some(size) => {
+                let fitting = PART_BYTES / size.max(1);
+                fitting.clamp(1, MAX_PART.min(4 * self.count))
+            }
             None => first.min(FIRST_PART),
         }
     }
@@ -113,7 +116,7 @@ mod tests {
         let mut list = JsonList::default();
         assert_eq!((list.part(1_000), list.part(2)), (FIRST_PART, 2));
         list.push(&"small").expect("JSON");
-        assert_eq!(list.part(2), MAX_PART);
+        assert_eq!(list.part(2), 4);
         list.push(&"x".repeat(PART_BYTES)).expect("JSON");
         assert_eq!(list.part(2), 1);
     }

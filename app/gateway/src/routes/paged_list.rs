@@ -30,6 +30,8 @@ pub(super) struct PagedList {
     ahead: usize,
     /// `true` if entries follow the last one that was read.
     has_more: bool,
+    /// Entries up to the last one that was read.
+    seen: usize,
     is_full: bool,
 }
 
@@ -41,7 +43,8 @@ impl PagedList {
             offset,
             rest: limit,
             ahead: 0,
-            has_more: true,
+            has_more: limit > 0,
+            seen: offset,
             is_full: false,
         }
     }
@@ -61,7 +64,7 @@ impl PagedList {
             offset: self.offset,
             limit: part + self.ahead,
         };
-        (part > 0 && self.has_more && !self.is_full).then_some(range)
+        (part > 0 && !self.is_full).then_some(range)
     }
 
     /// Adds the entries of a part. Those without JSON are omitted.
@@ -71,21 +74,31 @@ impl PagedList {
         read: &[T],
         to_json: impl Fn(&T) -> Option<J>,
     ) -> Result<(), ApiError> {
+        let asked = part.limit - self.ahead;
         self.has_more = read.len() >= part.limit;
-        let of_part = &read[..read.len().min(part.limit - self.ahead)];
+        if read.is_empty() {
+            self.rest = 0;
+            return Ok(());
+        }
+        let of_part = &read[..read.len().min(asked)];
         for (number, entry) in of_part.iter().enumerate() {
             if let Some(json) = to_json(entry) {
                 let pushed = self.list.push(&json);
                 pushed.map_err(|error| ApiError::Internal(error.to_string()))?;
             }
-            self.offset += 1;
-            self.rest -= 1;
             if self.list.is_full() {
                 self.is_full = true;
+                self.offset += number + 1;
+                self.rest -= number + 1;
                 self.has_more |= number + 1 < of_part.len();
-                break;
+                self.seen = self.offset;
+                return Ok(());
             }
         }
+        // A part may be short, because damaged rows are omitted: the next one may have entries.
+        self.seen = part.offset + of_part.len();
+        self.offset += asked;
+        self.rest -= asked;
         Ok(())
     }
 
@@ -116,7 +129,7 @@ impl PagedList {
     pub(super) fn into_page(self) -> Response {
         let (offset, has_more) = (self.offset, self.has_more);
         let mut response = self.list.into_response();
-        let total = offset + usize::from(has_more);
+        let total = self.seen + usize::from(has_more);
         let headers = response.headers_mut();
         headers.insert("x-pagination-total", HeaderValue::from(total));
         if has_more {
@@ -155,9 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn small_entries_are_read_in_two_parts() {
+    fn small_entries_are_read_in_growing_parts() {
         let mut list = PagedList::page(5, 100);
-        assert_eq!(read(&mut list, 1_000, 10), [17, 85]);
+        assert_eq!(read(&mut list, 1_000, 10), [17, 65, 21]);
         let page = list.into_page();
         assert_eq!(header(&page, "x-pagination-next"), Some(105));
         assert_eq!(header(&page, "x-pagination-total"), Some(106));
@@ -166,7 +179,7 @@ mod tests {
     #[test]
     fn last_page_has_an_exact_total() {
         let mut list = PagedList::page(5, 100);
-        assert_eq!(read(&mut list, 15, 10), [10]);
+        assert_eq!(read(&mut list, 15, 10), [10, 0]);
         let page = list.into_page();
         assert_eq!(header(&page, "x-pagination-next"), None);
         assert_eq!(header(&page, "x-pagination-total"), Some(15));

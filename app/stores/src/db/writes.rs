@@ -193,11 +193,19 @@ async fn by_function<A, T, E>(
             Some(result.map_err(TxError::Refused))
         }
         Ok(Prepared::Unsuited) => None,
-        Err(sqlx::Error::Database(error)) => {
-            tracing::debug!(%error, "a function refused a write, repeating it by statements");
-            None
-        }
-        Err(error) => Some(Err(TxError::Db(DbFailure::from(&error)))),
+        Err(error) => match DbFailure::from(&error) {
+            // Only a refusal by the database itself is certain to have changed nothing.
+            DbFailure::Conflict(reason) | DbFailure::Failed(reason)
+                if matches!(error, sqlx::Error::Database(_)) =>
+            {
+                tracing::debug!(
+                    reason,
+                    "a function refused a write, repeating it by statements"
+                );
+                None
+            }
+            failure => Some(Err(TxError::Db(failure))),
+        },
     }
 }
 

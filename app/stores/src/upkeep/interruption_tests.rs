@@ -73,10 +73,10 @@ async fn log_without_database_is_not_applied_to_the_restored() {
     std::fs::write(stopped.at("deerflow.db-shm"), "index").unwrap();
     let restored = stopped.restore(&stopped.backup(), now()).await.unwrap();
     assert_eq!((restored.former, restored.warnings.len()), (None, 1));
-    assert_eq!(users(&stopped.config).await, ["ann"]);
+    assert!(!stopped.at("deerflow.db-shm").exists());
     let stored = stopped.at("deerflow.db.before-restore-20270115T080000Z-wal");
     assert_eq!(std::fs::read(stored).unwrap(), log);
-    assert!(!stopped.at("deerflow.db-shm").exists());
+    assert_eq!(users(&stopped.config).await, ["ann"]);
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use crate::db::config::{DatabaseConfig, OpenError};
 use crate::db::connect::Database;
 use crate::files::data_lock::DataLock;
 use crate::files::database_files::DATABASE_FILE;
+use crate::files::interrupted_restore;
 
 /// Result of a vacuum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,7 @@ async fn sqlite(directory: &Path) -> Result<Vacuumed, UpkeepError> {
         return Err(UpkeepError::Missing(file));
     }
     let _lock = lock(directory)?;
+    interrupted_restore::repair(directory).map_err(at(directory))?;
     let connection = copies::open(&file).await?;
     // Writes the log back, so that the file has all data.
     connection.execute_unprepared(WRITE_LOG_BACK).await?;

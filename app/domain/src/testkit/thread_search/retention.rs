@@ -153,7 +153,7 @@ pub async fn expired_threads_are_deleted(open: impl AsyncFn() -> ThreadStores) {
         },
     )
     .await;
-    ended_with(&stores, "t6", 1, json!({}), RunStatus::Success).await;
+    ended_with(&stores, "t6", 1, json!({}), RunStatus::Error).await;
     let end = get(&stores, "t6").await.expires_at().expect("an end");
     let swept = stores.threads.sweep(end, 100).await.expect("written");
     assert!(

@@ -112,7 +112,9 @@ async fn read(
         order,
         ..EventQuery::default()
     };
-    let EventRows { mut rows, is_cut } = read_rows(state, thread, event_query).await?;
+    let EventRows {
+        mut rows, is_cut, ..
+    } = read_rows(state, thread, event_query).await?;
     let is_long = rows.len() > limit;
     if is_long && order == Order::Newest {
         rows.remove(0);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::messages::{feedback_by_run, is_answer};
 use crate::error::{ApiError, Issue};
 use crate::extract::{Ids, Query};
-use crate::queries::event_rows::{EventRows, read_rows};
+use crate::queries::event_rows::read_rows;
 use crate::queries::history::{Hidden, add_turn_duration, durations, is_conversation, message_of};
 use crate::queries::threads::{all_runs, hidden, require_thread};
 use crate::responses::event_json;
@@ -93,11 +93,8 @@ async fn newest_visible(
             order: Order::Newest,
             ..EventQuery::default()
         };
-        let EventRows {
-            rows,
-            is_cut: is_part,
-        } = read_rows(state, thread, query).await?;
-        let exhausted = rows.len() < SCAN_PAGE && !is_part;
+        let part = read_rows(state, thread, query).await?;
+        let (rows, exhausted) = (part.rows, part.is_last);
         before = rows.first().map(|row| row.seq);
         let visible = rows
             .into_iter()
@@ -108,7 +105,7 @@ async fn newest_visible(
                 .map(|(message, row)| (row, message))
                 .take(wanted - found.len()),
         );
-        is_cut = is_part && !found.is_empty();
+        is_cut = part.is_cut && !found.is_empty();
         if exhausted || is_cut {
             break;
         }

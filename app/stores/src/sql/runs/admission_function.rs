@@ -41,7 +41,7 @@ pub(super) fn admit<'a>(
             .bind(row.assistant_id)
             .bind(row.user_id)
             .bind(named_assistant(new))
-            .bind(creates_thread(new))
+            .bind(creates_thread(new) && check.permits_uncounted(Quota::Threads))
             .bind(request.scope.is_temporary())
             .bind(ttl.and_then(|ttl| ttl.after.num_microseconds()))
             .bind(thread::keeps_latest(ttl))
@@ -71,10 +71,7 @@ pub(super) fn admit<'a>(
 
 /// Returns `true` if the function can admit the run to a free thread.
 fn is_usual(new: &NewRun, check: &QuotaCheck) -> bool {
-    new.request().idempotency_key().is_none()
-        && new.created_at <= new.at
-        && check.size().is_ok()
-        && (!creates_thread(new) || check.permits_uncounted(Quota::Threads))
+    new.request().idempotency_key().is_none() && new.created_at <= new.at && check.size().is_ok()
 }
 
 fn creates_thread(new: &NewRun) -> bool {
