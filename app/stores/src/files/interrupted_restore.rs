@@ -1,6 +1,7 @@
 //! Repair after a restore that was interrupted: the database has one name again, and its log.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::files::companions::{
@@ -22,7 +23,11 @@ pub(crate) fn repair(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut removed = second_names(directory, &file)?;
     for former in &removed {
         for suffix in [LOG, JOURNAL] {
-            return_companion(&with_suffix(former, suffix), &with_suffix(&file, suffix))?;
+            rename_back(
+                &file,
+                &with_suffix(former, suffix),
+                &with_suffix(&file, suffix),
+            )?;
         }
     }
     if !removed.is_empty() {
@@ -67,15 +72,21 @@ fn second_names(directory: &Path, file: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Gives a file its former name back, unless it does not exist or SQLite has written a newer one.
-fn return_companion(from: &Path, to: &Path) -> io::Result<()> {
-    if to.metadata().is_ok_and(|newer| newer.len() > 0) {
+/// Renames a log back to the name `to`. A log that does not exist, or is outdated because the
+/// database was written after the log was renamed, stays as it is: SQLite would apply old pages.
+fn rename_back(database: &Path, from: &Path, to: &Path) -> io::Result<()> {
+    let log = match from.symlink_metadata() {
+        Ok(log) => log,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let written = database.metadata()?;
+    let is_outdated = (written.mtime(), written.mtime_nsec()) > (log.ctime(), log.ctime_nsec());
+    if is_outdated || to.metadata().is_ok_and(|newer| newer.len() > 0) {
+        tracing::warn!(file = %from.display(), "the log of an interrupted restore is outdated, it is not applied");
         return Ok(());
     }
-    match std::fs::rename(from, to) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    std::fs::rename(from, to)
 }
 
 #[cfg(test)]
@@ -83,6 +94,23 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn log_is_not_applied_to_a_database_that_was_written_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at(DATABASE_FILE), "data").unwrap();
+        fs::hard_link(at(DATABASE_FILE), at("deerflow.db.before-restore-1")).unwrap();
+        fs::write(at("deerflow.db.before-restore-1-wal"), "log").unwrap();
+        let database = fs::File::options().append(true).open(at(DATABASE_FILE));
+        let database = database.unwrap();
+        let created = database.metadata().unwrap().modified().unwrap();
+        let later = created + std::time::Duration::from_secs(60);
+        database.set_modified(later).unwrap();
+        repair(directory.path()).unwrap();
+        assert!(!at("deerflow.db-wal").exists());
+        assert!(at("deerflow.db.before-restore-1-wal").exists());
+    }
 
     #[test]
     fn interrupted_restore_is_undone_and_its_log_returns() {
