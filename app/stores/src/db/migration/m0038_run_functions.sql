@@ -35,18 +35,20 @@ CREATE FUNCTION deerflow_admit_run(
 ) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
     thread_owner TEXT;
+    thread_exists BOOLEAN;
 BEGIN
     is_admitted := FALSE;
+    -- Admission, claim and end of a run lock its thread first. While it is locked, no other
+    -- transaction changes which of its runs is active.
+    SELECT user_id INTO thread_owner FROM threads_meta WHERE thread_id = in_thread FOR UPDATE;
+    thread_exists := FOUND;
     -- Counts at most as many runs as are permitted.
     IF in_max_active IS NOT NULL AND (SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE user_id = in_user
         AND status IN ('pending', 'starting', 'running') AND status <> 'pending' LIMIT in_max_active) AS active) >= in_max_active
     THEN
         RETURN;
     END IF;
-    -- Admission, claim and end of a run lock its thread first. While it is locked, no other
-    -- transaction changes which of its runs is active.
-    SELECT user_id INTO thread_owner FROM threads_meta WHERE thread_id = in_thread FOR UPDATE;
-    IF FOUND THEN
+    IF thread_exists THEN
         IF thread_owner IS DISTINCT FROM in_user OR EXISTS (SELECT 1 FROM runs WHERE thread_id = in_thread
             AND status IN ('pending', 'starting', 'running'))
         THEN
