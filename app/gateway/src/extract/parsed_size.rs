@@ -28,7 +28,7 @@ const ELEMENT: usize = size_of::<Value>();
 const MEMBER: usize = size_of::<(u64, String, Value)>() + 12;
 /// Memory that the allocator adds to an allocation, on average.
 const ALLOCATION: usize = 8;
-/// Size from which the allocator keeps a freed allocation for a while instead of reusing it.
+/// Size from which the allocator retains a freed allocation for a while instead of reusing it.
 const LARGE: usize = 64 << 10;
 
 /// Rejects a JSON text that needs too much memory when it is parsed. Ignores syntax errors, which

@@ -33,7 +33,7 @@ const BUDGET_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of old users after which users without answers are forgotten.
 const MAX_USERS: usize = 1_000;
 /// Endings of the routes that read whole states or lists of large entries.
-const LARGE_ROUTES: [&str; 11] = [
+const LARGE_ROUTES: [&str; 12] = [
     "/history",
     "/state",
     "/state/{checkpoint_id}",
@@ -45,6 +45,7 @@ const LARGE_ROUTES: [&str; 11] = [
     "/crons/search",
     "/messages",
     "/messages/page",
+    "/runs/{run_id}/events",
 ];
 /// Ending of the route that lists runs with their inputs with `GET`.
 const RUN_LIST: &str = "/runs";
@@ -174,8 +175,8 @@ fn may_be_large(method: &Method, route: &str) -> bool {
         || (method == Method::GET && route.ends_with(RUN_LIST))
 }
 
-/// Lets requests with possibly large answers take turns, and counts large answers until they are read. Answers
-/// 503 if the budget is used up.
+/// Lets requests with possibly large answers take turns, and counts large answers until they are
+/// read. Answers 503 if the budget is used up.
 pub(crate) async fn limit_answer(
     State(AnswerMemory(budget)): State<AnswerMemory>,
     request: Request,

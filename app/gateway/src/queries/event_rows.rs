@@ -1,8 +1,7 @@
 //! Reads journal rows in parts, so that memory is bounded by bytes and not by rows.
 
-use std::io::{self, Write};
-
 use harness::ids::ThreadId;
+use harness::json_size::size_beyond;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{EventQuery, Order, RunEvent};
 
@@ -68,22 +67,7 @@ pub(crate) async fn read_rows(
 
 /// Returns the bytes of a row's JSON.
 fn size_of(row: &RunEvent) -> usize {
-    let mut count = CountedBytes(0);
-    // Counting never fails, and a row that cannot be serialized fails where it is used.
-    let _ = serde_json::to_writer(&mut count, &row.event.content);
-    let _ = serde_json::to_writer(&mut count, &row.event.metadata);
-    count.0
-}
-
-struct CountedBytes(usize);
-
-impl Write for CountedBytes {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    let (content, metadata) = (&row.event.content, &row.event.metadata);
+    let sizes = [size_beyond(content, 0), size_beyond(metadata, 0)];
+    sizes.into_iter().flatten().sum()
 }

@@ -54,7 +54,7 @@ pub(crate) async fn search(
         limit: search.limit + 1,
         ..search.clone()
     };
-    let (records, headers) = paginate(
+    let (records, mut headers) = paginate(
         state
             .thread_services
             .threads
@@ -67,7 +67,11 @@ pub(crate) async fn search(
         let selection = Selection { fields, extract };
         let (list, read) = platform_page(&state, &records, &selection).await?;
         if read < records.len() {
-            return Ok(list.into_page(&(search.offset + read).to_string()));
+            let next = search.offset + read;
+            headers = vec![
+                ("x-pagination-total", (next + 1).to_string()),
+                ("x-pagination-next", next.to_string()),
+            ];
         }
         let mut response = list.into_response();
         add_headers(&mut response, headers);
