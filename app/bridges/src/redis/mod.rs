@@ -241,7 +241,7 @@ impl StreamBridge for RedisStreamBridge {
         }
         if let Err(outage) = shared.sources.client.forget(run_id, delay).await {
             if delay.is_zero() {
-                tracing::warn!(%run_id, %outage, "cannot delete a stream in redis, it is kept for the default time");
+                tracing::warn!(%run_id, %outage, "cannot delete a stream in redis, it is retained for the default time");
             } else {
                 tracing::debug!(%run_id, %outage, "cannot shorten the retention of a stream in redis, it is kept for the default time");
             }

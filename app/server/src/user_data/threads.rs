@@ -21,8 +21,8 @@ pub(crate) struct UserThreads {
     pub(crate) threads: Arc<dyn ThreadStore>,
     /// Files.
     pub(crate) files: Arc<dyn ThreadFilesPort>,
-    /// What this process holds of threads; `None` for a command, which holds nothing.
-    pub(crate) held: Option<DeletedThreads>,
+    /// Release of streams and states in memory; `None` for a command, whose process has none.
+    pub(crate) in_memory: Option<DeletedThreads>,
 }
 
 #[async_trait]
@@ -44,16 +44,16 @@ impl UserData for UserThreads {
             }
             for thread in found {
                 let thread = thread.thread_id;
-                let runs = match &self.held {
-                    Some(held) => held.runs_of(&thread, &owner).await,
+                let runs = match &self.in_memory {
+                    Some(in_memory) => in_memory.runs_of(&thread, &owner).await,
                     None => Vec::new(),
                 };
                 if self.threads.delete(&thread, &owner).await? == Deleted::Busy {
                     let text = format!("thread {thread} has an unfinished run");
                     return Err(StoreError::Unavailable(text));
                 }
-                if let Some(held) = &self.held {
-                    held.release([&thread], &runs).await;
+                if let Some(in_memory) = &self.in_memory {
+                    in_memory.release([&thread], &runs).await;
                 }
                 self.delete_files(user, &thread).await;
                 count += 1;

@@ -24,7 +24,7 @@ pub(super) fn of_server(
     let threads = UserThreads {
         threads: stores.of_events.threads.clone(),
         files: thread_files,
-        held: Some(DeletedThreads::new(runs.runtime())),
+        in_memory: Some(DeletedThreads::new(runs.runtime())),
     };
     let runs = Arc::new(UserRuns(runs.clone()));
     ordered(&stores.user_rows, runs, threads, files)
@@ -40,7 +40,7 @@ pub(super) fn of_command(
     let threads = UserThreads {
         threads,
         files: Arc::new(files.clone()),
-        held: None,
+        in_memory: None,
     };
     ordered(&UserRows::of(db), runs, threads, files)
 }

@@ -1,4 +1,4 @@
-//! Release of what processes hold of deleted threads.
+//! Release of streams and states of deleted threads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use deerflow_core::ids::{RunId, ThreadId};
 const CONCURRENT_REMOVALS: usize = 16;
 
 /// Releases the streams of deleted threads' runs, and the states that this process retains for the
-/// next runs of the threads. Whoever deletes a thread from the stores calls it: otherwise both stay
-/// in memory until their retention ends.
+/// next runs of the threads. Every deletion of a thread from the stores is followed by a release:
+/// without it, both stay in memory until their retention ends.
 #[derive(Debug, Clone)]
 pub struct DeletedThreads {
     runtime: Arc<Runtime>,
@@ -47,16 +47,16 @@ impl DeletedThreads {
                     return runs;
                 }
             };
-            query.offset += page.len();
-            let is_last = page.len() < query.limit;
+            query.offset += query.limit;
             let listed = runs.len();
             let retained = page.into_iter().filter(|run| {
                 let age = now.signed_duration_since(run.updated_at).to_std();
                 age.is_ok_and(|age| age < retention) || age.is_err()
             });
             runs.extend(retained.map(|run| run.run_id));
-            // The newest runs are listed first, so those of the next pages ended even earlier.
-            if is_last || runs.len() == listed {
+            // The newest runs are listed first, so those of the next pages ended even earlier. A
+            // page may be short before the end, because damaged rows are omitted.
+            if runs.len() == listed {
                 return runs;
             }
         }
