@@ -78,6 +78,14 @@ pub enum ApiError {
         /// Seconds until the next attempt is useful.
         retry_after_secs: u64,
     },
+    /// The memory for large request bodies is in use. The body was not read, or not parsed.
+    #[error(
+        "the memory for large request bodies is in use by other requests. Send the request again later, or in smaller parts"
+    )]
+    BodiesBusy {
+        /// Seconds until the next attempt is useful.
+        retry_after_secs: u64,
+    },
     /// The action is not allowed, or the feature is disabled.
     #[error("{0}")]
     Forbidden(String),
@@ -87,6 +95,9 @@ pub enum ApiError {
     /// A field of the body, or a value after a merge, is larger than allowed.
     #[error(transparent)]
     FieldTooLarge(#[from] TooLarge),
+    /// The values of the body need more memory than allowed.
+    #[error("{0}")]
+    TooManyValues(String),
     /// A quota of the user is exceeded.
     #[error("{}: {} used, {} allowed. Delete data or wait for runs to finish.", .0.quota, .0.used, .0.limit)]
     QuotaExceeded(#[from] QuotaExceeded),
@@ -214,9 +225,10 @@ impl ApiError {
             Self::SignIn(failure) => failure.status(),
             Self::TooManyFailures { .. } | Self::Limited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
-            Self::TooLarge(_) | Self::FieldTooLarge(_) | Self::FileTooLarge(_) => {
-                StatusCode::PAYLOAD_TOO_LARGE
-            }
+            Self::TooLarge(_)
+            | Self::FieldTooLarge(_)
+            | Self::TooManyValues(_)
+            | Self::FileTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedFile(_) | Self::UnsupportedCoding(_) => {
                 StatusCode::UNSUPPORTED_MEDIA_TYPE
             }
@@ -243,7 +255,9 @@ impl ApiError {
             }
             Self::NotSupported(_) => StatusCode::NOT_IMPLEMENTED,
             Self::TriggerFailed(_) | Self::ProviderFailed(_) => StatusCode::BAD_GATEWAY,
-            Self::Unavailable(_) | Self::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable(_) | Self::Busy { .. } | Self::BodiesBusy { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::NotWritable(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::FilesRemain(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -299,11 +313,24 @@ impl ApiError {
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);
         }
+        if self.leaves_body_unread() {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
         response
     }
 
+    /// Reports whether an unread part of the body is still on the connection, so that it cannot
+    /// carry another request.
+    fn leaves_body_unread(&self) -> bool {
+        matches!(
+            self,
+            Self::TooLarge(_) | Self::TooSlow | Self::BodiesBusy { .. }
+        )
+    }
+
     /// Returns the additional header of the error's response: a delay for retries, an
-    /// authentication challenge, the accepted coding, or the end of the connection.
+    /// authentication challenge, or the accepted coding.
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         Some(match self {
             Self::TooManyFailures { retry_after_secs }
@@ -312,7 +339,10 @@ impl ApiError {
             }
             | Self::Busy {
                 retry_after_secs, ..
-            } => (header::RETRY_AFTER, (*retry_after_secs).into()),
+            }
+            | Self::BodiesBusy { retry_after_secs } => {
+                (header::RETRY_AFTER, (*retry_after_secs).into())
+            }
             Self::Unavailable(_) => (header::RETRY_AFTER, 1.into()),
             Self::MissingKey => (
                 header::WWW_AUTHENTICATE,
@@ -326,11 +356,6 @@ impl ApiError {
                 header::ACCEPT_ENCODING,
                 HeaderValue::from_static("identity"),
             ),
-            // The unread part of the body is still on the connection, so it cannot carry another
-            // request.
-            Self::TooLarge(_) | Self::TooSlow => {
-                (header::CONNECTION, HeaderValue::from_static("close"))
-            }
             _ => return None,
         })
     }

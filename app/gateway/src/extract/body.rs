@@ -11,10 +11,11 @@ use serde_json::{Map, Value, json};
 
 use super::field_limits::check_fields;
 use super::issues::Issues;
-use super::json::{BODY_LIMIT, SHORT_BODY_LIMIT, read_json};
+use super::json::{SHORT_BODY_LIMIT, read_json};
 use super::layout::{Layout, MAX_NULL_ISSUES};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
+use crate::guard::received_body::BODY_LIMIT;
 use crate::state::GatewayState;
 
 /// Maximum number of elements of a list body.

@@ -1,27 +1,20 @@
-//! Reads a request's body as JSON, with limits of size and time.
+//! Reads a request's body as JSON.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::body::HttpBody;
 use axum::extract::{FromRequest, Request};
-use futures_util::StreamExt;
 use harness::runtime::compute::{Size, heavy_poll};
 use serde_json::Value;
 
 use super::number_range::{may_hold_out_of_range_integer, out_of_range_number};
 use super::parsed_size::{MAX_DEPTH, check_parsed_size};
 use crate::error::ApiError;
+use crate::guard::body_memory::RequestMemory;
+use crate::guard::received_body::{BODY_LIMIT, receive};
 use crate::state::GatewayState;
-
-/// Maximum size of a body, except uploads.
-pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
 
 /// Maximum size of the bodies that are read before the client has proved who it is.
 pub(crate) const SHORT_BODY_LIMIT: usize = 64 * 1024;
-
-/// Timeout for receiving a body.
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Body of any JSON type. A body without JSON is a bad request.
 #[derive(Debug)]
@@ -45,49 +38,32 @@ impl FromRequest<Arc<GatewayState>> for AnyJson {
 /// Reads an empty body, or a JSON body of at most `limit` bytes.
 #[tracing::instrument(name = "extract", skip_all)]
 pub(super) async fn read_json(request: Request, limit: usize) -> Result<Option<Value>, ApiError> {
-    refuse_declared(&request, limit as u64)?;
-    let bytes = tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body(), limit))
-        .await
-        .map_err(|_| ApiError::TooSlow)??;
+    let memory = request.extensions().get::<RequestMemory>().cloned();
+    let bytes = receive(request, limit).await?;
     if bytes.trim_ascii().is_empty() {
         return Ok(None);
     }
+    parse_within(&bytes, memory.as_ref()).await.map(Some)
+}
+
+/// Parses JSON off the I/O threads. Many values wait for their memory first.
+pub(crate) async fn parse_within(
+    bytes: &[u8],
+    memory: Option<&RequestMemory>,
+) -> Result<Value, ApiError> {
     heavy_poll(Size::bytes(bytes.len())).await;
-    parse_json(&bytes).map(Some)
-}
-
-/// Rejects a body whose declared length exceeds `limit` bytes before any of it is read.
-///
-/// # Errors
-/// [`ApiError::TooLarge`].
-pub(crate) fn refuse_declared(request: &Request, limit: u64) -> Result<(), ApiError> {
-    if request.body().size_hint().lower() > limit {
-        Err(ApiError::TooLarge(limit))
-    } else {
-        Ok(())
+    let size = check_parsed_size(bytes)?;
+    if let Some(memory) = memory {
+        memory.reserve_values(size).await?;
+        // The wait ended the heavy poll.
+        heavy_poll(Size::bytes(bytes.len())).await;
     }
+    parse_checked(bytes)
 }
 
-/// Reads the whole body, up to `limit` bytes.
-async fn read_body(body: axum::body::Body, limit: usize) -> Result<Vec<u8>, ApiError> {
-    let mut chunks = body.into_data_stream();
-    let mut bytes = Vec::new();
-    while let Some(chunk) = chunks.next().await {
-        let chunk =
-            chunk.map_err(|_| ApiError::BadRequest("the request body ended early".to_owned()))?;
-        if bytes.len() + chunk.len() > limit {
-            return Err(ApiError::TooLarge(limit as u64));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
-}
-
-/// Parses JSON. The parser turns integers beyond 64 bits into floats and reports floats beyond a
-/// double as a syntax error; both are rejected here with their location. A text that needs too much
-/// memory is rejected before it is parsed.
-pub(crate) fn parse_json(bytes: &[u8]) -> Result<Value, ApiError> {
-    check_parsed_size(bytes)?;
+/// Parses JSON whose size was checked. The parser turns integers beyond 64 bits into floats and
+/// reports floats beyond a double as a syntax error; both are rejected here with their location.
+fn parse_checked(bytes: &[u8]) -> Result<Value, ApiError> {
     // The parser stops at `MAX_DEPTH`, so a deep body cannot exhaust the stack here or when it is
     // dropped.
     let parsed = serde_json::from_slice(bytes);
@@ -127,8 +103,8 @@ mod tests {
 
     #[test]
     fn nesting_beyond_the_limit_is_named_with_the_limit() {
-        assert!(parse_json(nested(MAX_DEPTH).as_bytes()).is_ok());
-        let error = parse_json(nested(MAX_DEPTH + 1).as_bytes()).expect_err("too deep");
+        assert!(parse_checked(nested(MAX_DEPTH).as_bytes()).is_ok());
+        let error = parse_checked(nested(MAX_DEPTH + 1).as_bytes()).expect_err("too deep");
         let text = "lists and objects are nested more than 127 levels deep at line 1 column 128";
         assert_eq!(error, ApiError::InvalidJson(text.to_owned()));
     }

@@ -16,8 +16,7 @@ pub(crate) use field_limits::check_fields;
 pub(crate) use idempotency_key::{IDEMPOTENCY_HEADER, IdempotencyKey, REPLAYED};
 pub use issues::Issues;
 pub(crate) use issues::missing_issue;
-pub use json::BODY_LIMIT;
-pub(crate) use json::{AnyJson, BODY_TIMEOUT, SHORT_BODY_LIMIT, parse_json, refuse_declared};
+pub(crate) use json::{AnyJson, SHORT_BODY_LIMIT, parse_within};
 pub use layout::Layout;
 pub(crate) use parsed_size::check_parsed_size;
 pub use query::Query;
@@ -33,6 +32,9 @@ use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue, truncated};
+pub(crate) use crate::guard::body_memory::SMALL as SMALL_BODY;
+pub use crate::guard::received_body::BODY_LIMIT;
+pub(crate) use crate::guard::received_body::{BODY_TIMEOUT, receive, refuse_declared};
 use crate::state::GatewayState;
 
 /// Pattern of thread ids, as DeerFlow's clients see it in errors.

@@ -31,22 +31,22 @@ const ALLOCATION: usize = 8;
 /// Size from which the allocator retains a freed allocation for a while instead of reusing it.
 const LARGE: usize = 64 << 10;
 
-/// Rejects a JSON text that needs too much memory when it is parsed. Ignores syntax errors, which
-/// the parser reports.
+/// Returns the estimated memory of a JSON text when it is parsed, in bytes. Rejects a text that needs
+/// too much. Ignores syntax errors, which the parser reports.
 ///
 /// # Errors
-/// [`ApiError::FileTooLarge`] with the number of values, the limit, and the field that exceeds it.
-pub(crate) fn check_parsed_size(text: &[u8]) -> Result<(), ApiError> {
+/// [`ApiError::TooManyValues`] with the number of values, the limit, and the field that exceeds it.
+pub(crate) fn check_parsed_size(text: &[u8]) -> Result<usize, ApiError> {
     let limit = FLOOR.max(text.len().saturating_mul(PER_BYTE));
     let size = parsed_size(text, limit);
     if size.bytes <= limit {
-        return Ok(());
+        return Ok(size.bytes);
     }
     let place = match size.key {
         Some(key) => format!(" in {}", truncated(&String::from_utf8_lossy(&text[key]))),
         None => String::new(),
     };
-    Err(ApiError::FileTooLarge(format!(
+    Err(ApiError::TooManyValues(format!(
         "the request body has too many JSON values: the first {}{place} need more than {} MiB of memory, the limit for a body of this \
          size. Send fewer values, or several requests",
         size.values,

@@ -122,7 +122,7 @@ fn body_of_short_values_is_rejected_with_its_field() {
     let members: String = (0..500_000).map(|key| format!(r#""k{key}":0,"#)).collect();
     for text in [lists, objects, format!("{{{members}\"\":0}}")] {
         let error = check_parsed_size(text.as_bytes()).expect_err("too many values");
-        assert!(matches!(error, ApiError::FileTooLarge(_)), "{error}");
+        assert!(matches!(error, ApiError::TooManyValues(_)), "{error}");
     }
 }
 

@@ -13,11 +13,7 @@ use tower::ServiceExt;
 
 use super::*;
 
-const SIZES: Sizes = Sizes {
-    total: 1 << 20,
-    user: 512 << 10,
-    builders: 2,
-};
+const TOTAL: usize = 1 << 20;
 
 /// Router with answers of 400 KiB, of 1 KiB, and of 400 KiB from a state.
 fn router(building: &Arc<AtomicUsize>) -> Router {
@@ -26,7 +22,7 @@ fn router(building: &Arc<AtomicUsize>) -> Router {
         let number = building.fetch_add(1, Ordering::SeqCst) + 1;
         tokio::time::sleep(Duration::from_millis(10)).await;
         building.fetch_sub(1, Ordering::SeqCst);
-        assert!(number <= SIZES.builders, "{number}");
+        assert!(number <= BUILDERS, "{number}");
         vec![b'x'; 100 << 10]
     };
     Router::new()
@@ -34,10 +30,7 @@ fn router(building: &Arc<AtomicUsize>) -> Router {
         .route("/huge", get(async || vec![b'x'; 4 << 20]))
         .route("/small", get(async || vec![b'x'; 1 << 10]))
         .route("/threads/{thread_id}/state", get(state))
-        .layer(from_fn_with_state(
-            AnswerMemory(Arc::new(Budget::new(SIZES))),
-            limit_answer,
-        ))
+        .layer(from_fn_with_state(AnswerMemory::new(TOTAL), limit_answer))
 }
 
 async fn request(router: &Router, user: &str, path: &str) -> Response {
@@ -122,9 +115,33 @@ fn routes_with_large_answers_are_known() {
         "/threads/{thread_id}",
         "/api/langgraph/threads/search",
         "/threads/{thread_id}/runs",
+        "/threads/{thread_id}/runs/{run_id}",
+        "/api/threads/{thread_id}/runs/{run_id}/join",
+        "/store/items/search",
     ];
     assert!(known.iter().all(|route| may_be_large(&Method::GET, route)));
-    let join = "/threads/{thread_id}/runs/{run_id}/join";
-    assert!(!may_be_large(&Method::GET, join));
+    let stream = "/threads/{thread_id}/runs/{run_id}/stream";
+    assert!(!may_be_large(&Method::GET, stream));
     assert!(!may_be_large(&Method::POST, "/threads/{thread_id}/runs"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_that_is_not_received_takes_no_turn() {
+    let router = router(&Arc::default());
+    let slow = (0..BUILDERS).map(|_| {
+        let request = Request::get("/threads/t/state");
+        let request = request.body(Body::from_stream(futures_util::stream::pending::<
+            Result<Bytes, axum::Error>,
+        >()));
+        Box::pin(router.clone().oneshot(request.expect("a request")))
+    });
+    let mut slow: Vec<_> = slow.collect();
+    for request in &mut slow {
+        assert!(futures_util::FutureExt::now_or_never(request).is_none());
+    }
+    let since = tokio::time::Instant::now();
+    assert!(!is_refused(
+        &request(&router, "a", "/threads/t/state").await
+    ));
+    assert!(since.elapsed() < TURN_TIMEOUT);
 }

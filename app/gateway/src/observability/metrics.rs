@@ -67,6 +67,7 @@ impl RunGauges {
         for (work, waiting) in permit_waits::waiting() {
             gauge!("deerflow_permit_waits", "work" => work).set(waiting as f64);
         }
+        gauge!("deerflow_runs_stalled").set(node.stalled_runs() as f64);
         let mut last = self.0.lock().await;
         if last.is_some_and(|at| at.elapsed() < REFRESH_INTERVAL) {
             return;

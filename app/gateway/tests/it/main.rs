@@ -20,6 +20,7 @@ mod hostile_names;
 mod idempotency;
 mod journal;
 mod keys;
+mod large_bodies;
 mod long_lists;
 mod mcp;
 mod memory;

@@ -21,6 +21,7 @@ use tower::util::option_layer;
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
 use crate::guard::answer_memory::{AnswerMemory, limit_answer};
+use crate::guard::body_memory::{BodyMemory, limit_body};
 use crate::guard::permissions::check_permission;
 use crate::guard::request_guard::{RequestGuard, guard_request};
 use crate::http::cors::cors;
@@ -32,6 +33,7 @@ use crate::state::GatewayState;
 
 /// Builds the router over `state`.
 pub fn router(state: Arc<GatewayState>) -> Router {
+    let limits = state.info.field_limits();
     let (root, of_root) = shared().merge(root()).split();
     let of_root = Arc::new(of_root);
     let (deerflow, of_deerflow) = shared().merge(deerflow::routes()).split();
@@ -45,7 +47,14 @@ pub fn router(state: Arc<GatewayState>) -> Router {
         .fallback(async || ApiError::RouteNotFound)
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
-        .layer(from_fn_with_state(AnswerMemory::default(), limit_answer))
+        .layer(from_fn_with_state(
+            AnswerMemory::new(limits.answer_memory_mb << 20),
+            limit_answer,
+        ))
+        .layer(from_fn_with_state(
+            BodyMemory::new(limits.request_memory_mb << 20),
+            limit_body,
+        ))
         .layer(from_fn_with_state(
             RequestGuard {
                 origin_policy: state.security.origin_policy.clone(),

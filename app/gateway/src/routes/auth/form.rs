@@ -1,6 +1,5 @@
 //! Form of a sign-in with e-mail and password.
 
-use axum::body::to_bytes;
 use axum::extract::Request;
 use axum::http::header;
 use deerflow_accounts::Credentials;
@@ -8,7 +7,7 @@ use reqwest::Url;
 use serde_json::{Value, json};
 
 use crate::error::{ApiError, Issue};
-use crate::extract::{BODY_TIMEOUT, SHORT_BODY_LIMIT, refuse_declared};
+use crate::extract::{SHORT_BODY_LIMIT, receive};
 
 const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 
@@ -22,15 +21,7 @@ pub(super) async fn read(request: Request) -> Result<Credentials, ApiError> {
             "the body has to be a form: {MEDIA_TYPE}"
         )));
     }
-    refuse_declared(&request, SHORT_BODY_LIMIT as u64)?;
-    let body = tokio::time::timeout(
-        BODY_TIMEOUT,
-        to_bytes(request.into_body(), SHORT_BODY_LIMIT),
-    )
-    .await;
-    let body = body
-        .map_err(|_| ApiError::TooSlow)?
-        .map_err(|_| ApiError::TooLarge(SHORT_BODY_LIMIT as u64))?;
+    let body = receive(request, SHORT_BODY_LIMIT).await?;
     credentials(&String::from_utf8_lossy(&body))
 }
 

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::body::to_bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
-use bytes::Bytes;
 use deerflow_domain::flows::MAX_TEXT_BYTES;
 use deerflow_flow::finding::{Finding, FindingCode};
 use serde_json::Value;
 
 use super::errors::invalid;
 use crate::error::ApiError;
-use crate::extract::{BODY_TIMEOUT, check_parsed_size, refuse_declared};
+use crate::extract::{check_parsed_size, receive};
+use crate::guard::body_memory::RequestMemory;
 use crate::state::GatewayState;
 
 /// Maximum size of a body with a flow: JSON writes a character with up to six bytes.
@@ -48,11 +47,15 @@ impl FromRequest<Arc<GatewayState>> for FlowText {
                 "A flow is sent as application/json or application/yaml, not as {kind}"
             )));
         }
-        let bytes = read_bytes(request, MAX_BODY_BYTES).await?;
+        let memory = request.extensions().get::<RequestMemory>().cloned();
+        let bytes = receive(request, MAX_BODY_BYTES).await?;
         let text = String::from_utf8(bytes.into()).map_err(|error| not_utf_8(error.as_bytes()))?;
         let flow = match kind.as_str() {
             "application/json" => {
-                check_parsed_size(text.as_bytes())?;
+                let size = check_parsed_size(text.as_bytes())?;
+                if let Some(memory) = memory {
+                    memory.reserve_values(size).await?;
+                }
                 unwrapped(text)
             }
             _ => Self { text, id: None },
@@ -103,27 +106,6 @@ pub(super) fn media_type(headers: &HeaderMap) -> String {
         .unwrap_or_default();
     let kind = text.split(';').next().unwrap_or_default();
     kind.trim().to_ascii_lowercase()
-}
-
-/// Reads the whole body.
-///
-/// # Errors
-/// The body has more than `limit` bytes, or does not arrive in time.
-pub(super) async fn read_bytes(request: Request, limit: usize) -> Result<Bytes, ApiError> {
-    refuse_declared(&request, limit as u64)?;
-    let read = to_bytes(request.into_body(), limit);
-    let bytes = tokio::time::timeout(BODY_TIMEOUT, read)
-        .await
-        .map_err(|_| ApiError::TooSlow)?;
-    bytes.map_err(|error| {
-        // The limit is the only error of this kind.
-        let is_limit = std::error::Error::source(&error)
-            .is_some_and(|source| source.to_string().contains("limit"));
-        match is_limit {
-            true => ApiError::TooLarge(limit as u64),
-            false => ApiError::BadRequest("the request body ended early".to_owned()),
-        }
-    })
 }
 
 #[cfg(test)]

@@ -16,12 +16,12 @@ use harness::runtime::compute::{Size, heavy_poll};
 use harness::skills::archive::text_files;
 use serde_json::{Value, json};
 
-use super::body::{media_type, read_bytes};
+use super::body::media_type;
 use super::errors::{findings_of_file, refused_archive};
 use super::json::record_json;
 use super::save::{require_free_slug, save};
 use crate::error::ApiError;
-use crate::extract::Query;
+use crate::extract::{Query, receive};
 use crate::flows::{
     FlowOwner, FlowRules, FoundFlow, ProjectFile, files_of_archive, flows_of_project,
     is_project_file,
@@ -53,7 +53,7 @@ impl FromRequest<Arc<GatewayState>> for Archive {
                 "An archive is sent as application/zip, not as {kind}"
             )));
         }
-        Ok(Self(read_bytes(request, MAX_ARCHIVE_BYTES).await?))
+        Ok(Self(receive(request, MAX_ARCHIVE_BYTES).await?))
     }
 }
 

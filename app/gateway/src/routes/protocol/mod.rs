@@ -5,6 +5,7 @@ mod answer;
 mod command;
 mod events;
 mod input_respond;
+mod metered_socket;
 mod run_start;
 mod session;
 mod socket;

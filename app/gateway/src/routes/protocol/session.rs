@@ -17,10 +17,12 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Message, Utf8Bytes};
 use super::answer::{CommandError, answer};
 use super::command::{Command, Malformed, execute};
 use super::input_respond::names_nested_agent;
+use super::metered_socket::MeteredSocket;
 use super::subscriptions::Subscriptions;
 use crate::error::ApiError;
-use crate::extract::parse_json;
+use crate::extract::parse_within;
 use crate::guard::auth::CurrentSession;
+use crate::guard::body_memory::RequestMemory;
 use crate::observability::metrics::OpenStream;
 use crate::state::GatewayState;
 use crate::thread_log::{EventSelection, LogEvent, LogReader};
@@ -36,7 +38,7 @@ const PING_EVERY: u32 = 10;
 /// Close code of a session that has ended. Clients take it for the status 401.
 const SESSION_ENDED: u16 = 4401;
 
-type Stream = WebSocketStream<TokioIo<Upgraded>>;
+type Stream = WebSocketStream<MeteredSocket<TokioIo<Upgraded>>>;
 
 /// Reason why a socket ends.
 enum Ending {
@@ -65,6 +67,8 @@ pub(super) struct SocketSession {
     /// Position of the last event that was sent.
     sent: u64,
     session: Option<CurrentSession>,
+    /// Memory of the message that is handled.
+    memory: Option<RequestMemory>,
     _open: OpenStream,
 }
 
@@ -74,6 +78,7 @@ impl SocketSession {
         thread: ThreadId,
         reader: LogReader,
         session: Option<CurrentSession>,
+        memory: Option<RequestMemory>,
     ) -> Self {
         Self {
             state,
@@ -82,6 +87,7 @@ impl SocketSession {
             subscriptions: Subscriptions::default(),
             sent: 0,
             session,
+            memory,
             _open: OpenStream::new(),
         }
     }
@@ -111,7 +117,10 @@ impl SocketSession {
             tokio::select! {
                 frame = stream.next() => match frame {
                     None => return Ok(()),
-                    Some(frame) => self.receive(frame?, stream).await?,
+                    Some(frame) => {
+                        self.receive(frame?, stream).await?;
+                        stream.get_mut().message_handled();
+                    }
                 },
                 is_open = self.reader.changed() => {
                     self.send_events(stream).await?;
@@ -164,7 +173,7 @@ impl SocketSession {
     /// Handles a frame of the client.
     async fn receive(&mut self, frame: Message, stream: &mut Stream) -> Result<(), Ending> {
         let body = match &frame {
-            Message::Text(text) => parse_json(text.as_bytes()),
+            Message::Text(text) => parse_within(text.as_bytes(), self.memory.as_ref()).await,
             Message::Binary(_) => Err(ApiError::BadRequest(
                 "a command must be a text frame".to_owned(),
             )),

@@ -13,11 +13,13 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
+use super::metered_socket::MeteredSocket;
 use super::open_log;
 use super::session::SocketSession;
 use crate::error::ApiError;
 use crate::extract::{BODY_LIMIT, Ids};
 use crate::guard::auth::CurrentSession;
+use crate::guard::body_memory::RequestMemory;
 use crate::guard::paths::class_of;
 use crate::guard::request_guard::page_rule;
 use crate::guard::web_client::WebClient;
@@ -45,7 +47,8 @@ pub(crate) async fn socket(State(state): App, ids: Ids, request: Request) -> Res
     };
     let reader = open_log(&state, &thread, 0).await?;
     let session = parts.extensions.remove::<CurrentSession>();
-    let socket = SocketSession::new(state.clone(), thread, reader, session);
+    let memory = parts.extensions.remove::<RequestMemory>();
+    let socket = SocketSession::new(state.clone(), thread, reader, session, memory.clone());
     state
         .process
         .tasks
@@ -55,7 +58,7 @@ pub(crate) async fn socket(State(state): App, ids: Ids, request: Request) -> Res
                     let config = WebSocketConfig::default()
                         .max_message_size(Some(BODY_LIMIT))
                         .max_frame_size(Some(BODY_LIMIT));
-                    let io = TokioIo::new(connection);
+                    let io = MeteredSocket::new(TokioIo::new(connection), memory);
                     let stream =
                         WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
                     socket.serve(stream).await;
