@@ -69,8 +69,8 @@ pub fn state_json(
         checkpoint.insert("id".to_owned(), meta.checkpoint_id.to_string().into());
         checkpoint.insert("ts".to_owned(), iso(meta.created_at).into());
     }
-    json!({
-        "values": values,
+    let mut json = json!({
+        "values": null,
         "next": task_names(&meta.next),
         "tasks": tasks_json(snapshot, successor, view),
         "metadata": metadata_json(meta, view),
@@ -80,7 +80,10 @@ pub fn state_json(
         "interrupts": interrupts,
         "checkpoint_id": meta.checkpoint_id,
         "parent_checkpoint_id": parent,
-    })
+    });
+    // The macro would copy them.
+    json["values"] = Value::Object(values);
+    json
 }
 
 /// Returns the state of a thread without the requested checkpoint, or without any.

@@ -9,7 +9,7 @@ mod wait;
 pub use body::{EventFilter, EventStream};
 pub use frame::{Frames, Style};
 pub use guard::DisconnectGuard;
-pub use wait::waiting_json;
+pub use wait::{ended_json, waiting_json};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};

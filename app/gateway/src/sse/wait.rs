@@ -92,6 +92,24 @@ pub fn waiting_json(
         guard,
         shutdown: Box::pin(shutdown.cancelled_owned()),
     };
+    outcome_response(dialect, location, Body::from_stream(body))
+}
+
+/// Returns the outcome of a run that has ended. Its size is known, so it counts towards the memory
+/// of answers.
+pub fn ended_json(
+    dialect: Dialect,
+    location: [(HeaderName, HeaderValue); 2],
+    outcome: Result<WaitOutcome, RunError>,
+) -> Response {
+    outcome_response(dialect, location, Body::from(body_of(outcome)))
+}
+
+fn outcome_response(
+    dialect: Dialect,
+    location: [(HeaderName, HeaderValue); 2],
+    body: Body,
+) -> Response {
     let headers = [
         (
             header::CONTENT_TYPE,
@@ -104,10 +122,5 @@ pub fn waiting_json(
         ),
     ];
     let [content_location, location] = location;
-    (
-        headers,
-        [content_location, location],
-        Body::from_stream(body),
-    )
-        .into_response()
+    (headers, [content_location, location], body).into_response()
 }

@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::extract::{Ids, Query};
 use crate::queries::threads::{require_run, require_thread};
 use crate::routes::{App, ResponseResult};
-use crate::sse::{run_location, waiting_json};
+use crate::sse::{ended_json, run_location, waiting_json};
 
 pub(crate) async fn join(
     State(state): App,
@@ -47,8 +47,11 @@ pub(crate) async fn join(
         }
         run => run?,
     };
-    let guard =
-        (cancels && !run.status.is_terminal()).then(|| guard(&state, &run).armed_when_read());
+    if run.status.is_terminal() {
+        let outcome = state.runs.join_wait(Some(&run.thread_id), &run.run_id);
+        return Ok(ended_json(dialect, location, outcome.await));
+    }
+    let guard = cancels.then(|| guard(&state, &run).armed_when_read());
     let runs = Arc::clone(&state.runs);
     let outcome = scope(actor(), async move {
         runs.join_wait(Some(&run.thread_id), &run.run_id).await

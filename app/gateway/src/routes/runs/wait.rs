@@ -16,7 +16,7 @@ use crate::requests::RunTarget;
 use crate::requests::bodies::{RunCreate, ThreadRunCreate};
 use crate::routes::idempotency::idempotent;
 use crate::routes::{App, ResponseResult};
-use crate::sse::{run_location, waiting_json};
+use crate::sse::{ended_json, run_location, waiting_json};
 use crate::state::GatewayState;
 use serde_json::{Map, Value};
 
@@ -83,7 +83,11 @@ async fn begin(
     let replay = |created| async move {
         let run = find_created_run(state, dialect, created).await?;
         let location = run_location(dialect, &run.thread_id, &run.run_id, "join");
-        let guard = (cancels && !run.status.is_terminal()).then(|| guard(state, &run));
+        if run.status.is_terminal() {
+            let outcome = state.runs.join_wait(Some(&run.thread_id), &run.run_id);
+            return Ok(ended_json(dialect, location, outcome.await));
+        }
+        let guard = cancels.then(|| guard(state, &run));
         let runs = Arc::clone(&state.runs);
         let outcome = scope(actor(), async move {
             runs.join_wait(Some(&run.thread_id), &run.run_id).await
