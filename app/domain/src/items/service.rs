@@ -79,8 +79,8 @@ pub struct SearchRequest {
     pub prefix: Namespace,
     /// Filter on the value.
     pub filter: Filter,
-    /// Query of a semantic search; ignored without an index.
-    pub query: Option<String>,
+    /// Embedded query of a semantic search, as [`ItemService::embed_query`] returns it.
+    pub nearest: Option<Vec<f32>>,
     /// Maximum number of results.
     pub limit: usize,
     /// Number of results to skip.
@@ -178,21 +178,29 @@ impl ItemService {
         Ok(self.store.delete(user, namespace, key).await?)
     }
 
-    /// Returns the items that match: most similar first if there is a query and an index, else the
-    /// most recently written first.
+    /// Embeds the query of a semantic search, for all parts of one list. Returns `None` for an empty
+    /// query, and without an index.
+    ///
+    /// # Errors
+    /// [`ItemError::Embedding`].
+    pub async fn embed_query(&self, query: Option<String>) -> Result<Option<Vec<f32>>, ItemError> {
+        match (query.filter(|query| !query.trim().is_empty()), &self.index) {
+            (Some(query), Some(index)) => Ok(index.embedder.embed(&[query]).await?.pop()),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the items that match: most similar first if there is an embedded query, else the most
+    /// recently written first.
     pub async fn search(&self, user: &str, request: SearchRequest) -> Result<Vec<Hit>, ItemError> {
         let SearchRequest {
             prefix,
             filter,
-            query,
+            nearest,
             limit,
             offset,
             refresh,
         } = request;
-        let nearest = match (query.filter(|query| !query.trim().is_empty()), &self.index) {
-            (Some(query), Some(index)) => index.embedder.embed(&[query]).await?.pop(),
-            _ => None,
-        };
         let search = ItemSearch {
             prefix,
             filter,

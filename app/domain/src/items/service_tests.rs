@@ -85,12 +85,12 @@ fn item(key: &str, value: Value) -> PutRequest {
     }
 }
 
-fn about(query: &str) -> SearchRequest {
+async fn about(rig: &Rig, query: &str) -> SearchRequest {
     let query = Some(query.to_owned());
     SearchRequest {
         prefix: Namespace::default(),
         filter: Filter::default(),
-        query,
+        nearest: rig.items.embed_query(query).await.unwrap(),
         limit: 10,
         offset: 0,
         refresh: None,
@@ -142,11 +142,11 @@ async fn most_similar_comes_first_and_unindexed_is_not_found() {
         .await
         .unwrap();
     assert_eq!(*rig.letters.asked.lock(), ["aaa", "ab", "ccc", "abb"]);
-    let nearest = found(&rig, about("a")).await;
+    let nearest = found(&rig, about(&rig, "a").await).await;
     let keys: Vec<&str> = nearest.iter().map(|(key, _)| key.as_str()).collect();
     assert_eq!(keys, ["1", "2", "other", "3"]);
     assert_eq!((nearest[0].1, nearest[3].1), (Some(1.0), Some(0.0)));
-    assert_eq!(found(&rig, about(" ")).await.len(), 6);
+    assert_eq!(found(&rig, about(&rig, " ").await).await.len(), 6);
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn failed_embedding_writes_nothing() {
         rig.items.put("ann", long).await,
         Err(ItemError::TooManyTexts(MAX_TEXTS + 1))
     );
-    assert_eq!(found(&rig, about(" ")).await, []);
+    assert_eq!(found(&rig, about(&rig, " ").await).await, []);
 }
 
 #[tokio::test]

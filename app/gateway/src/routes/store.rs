@@ -105,12 +105,13 @@ pub(crate) async fn search(State(state): App, body: Body<ItemSearch>) -> Respons
         Err(invalid) => return Ok(plain_refusal(&invalid)),
     };
     let offset = body.offset.unwrap_or_default() as usize;
+    let nearest = state.items.embed_query(body.query).await?;
     let mut list = PagedList::new(offset, body.limit.unwrap_or(10) as usize);
     while let Some(part) = list.next_part() {
         let request = SearchRequest {
             prefix: prefix.clone(),
             filter: filter.clone(),
-            query: body.query.clone(),
+            nearest: nearest.clone(),
             limit: part.limit,
             offset: part.offset,
             refresh: body.refresh_ttl,

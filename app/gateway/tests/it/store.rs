@@ -1,5 +1,15 @@
 //! The item store over HTTP.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use deerflow_domain::items::{
+    EmbeddingIndex, FieldPath, InMemoryItemStore, ItemService, TtlPolicy,
+};
+use deerflow_gateway::GatewayState;
+use harness::clock::SystemClock;
+use harness::models::{Embedder, ModelError};
 use serde_json::{Value, json};
 
 use crate::support::{Gateway, HttpResponse};
@@ -219,4 +229,42 @@ async fn wrong_fields_are_422_and_nothing_is_written() {
         422
     );
     assert_eq!(keys(&gateway, json!({})).await, [""; 0]);
+}
+
+/// Gives all texts the same embedding, and counts calls.
+#[derive(Debug, Default)]
+struct CountingEmbedder(AtomicUsize);
+
+#[async_trait]
+impl Embedder for CountingEmbedder {
+    fn dims(&self) -> usize {
+        1
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(vec![vec![1.0]; texts.len()])
+    }
+}
+
+#[tokio::test]
+async fn query_of_a_long_list_is_embedded_once() {
+    let embedder = Arc::new(CountingEmbedder::default());
+    let index = EmbeddingIndex {
+        embedder: embedder.clone(),
+        fields: vec![FieldPath::parse("text")],
+    };
+    let store = Arc::new(InMemoryItemStore::default());
+    let clock = Arc::new(SystemClock);
+    let items = ItemService::new(store, Some(index), TtlPolicy::default(), clock);
+    let items = Arc::new(items);
+    let gateway = Gateway::new().changed(|state| GatewayState { items, ..state });
+    for n in 0..40 {
+        let item = json!({ "namespace": ["n"], "key": format!("k{n}"), "value": { "text": "t" } });
+        assert_eq!(put(&gateway, item).await.code(), 204);
+    }
+    let before = embedder.0.load(Ordering::SeqCst);
+    let search = json!({ "namespace_prefix": ["n"], "query": "t", "limit": 100 });
+    assert_eq!(keys(&gateway, search).await.len(), 40);
+    assert_eq!(embedder.0.load(Ordering::SeqCst) - before, 1);
 }
