@@ -57,6 +57,44 @@ async fn runs_beyond_the_limit_wait_and_state_why() {
     assert!(queued.is_some(), "{metrics}");
 }
 
+/// Uploads a file of this size, and returns the status and the body of the answer.
+async fn upload(rig: &Rig, thread: &str, bytes: usize) -> (u16, String) {
+    let part = Part::bytes(vec![b'x'; bytes]).file_name("a.txt");
+    let path = format!("/api/threads/{thread}/uploads");
+    let request = rig.request(Method::POST, &path);
+    let sent = request.multipart(Form::new().part("files", part)).send();
+    let response = sent.await.expect("an answer");
+    let status = response.status().as_u16();
+    (status, response.text().await.expect("a text"))
+}
+
+#[tokio::test]
+async fn branch_with_files_beyond_the_quota_is_rejected() {
+    let rig = Rig::with(QUOTAS).await;
+    let thread = rig.run_prompt("say Done.").await.thread;
+    assert_eq!(upload(&rig, &thread, 700 << 10).await.0, 200);
+    let messages = format!("/api/threads/{thread}/messages/page");
+    let page = rig.get(&messages).await.ok();
+    let answer = &page["data"][1]["content"]["id"];
+    let path = format!("/api/threads/{thread}/branches");
+    let refused = rig.post(&path, &json!({ "message_id": answer })).await;
+    assert_eq!(refused.status.as_u16(), 413, "{}", refused.text);
+    assert_eq!(refused.json()["quota"], "file_bytes");
+    assert_eq!(refused.json()["used"], 700 << 10);
+    // A smaller file fits twice.
+    let file = format!("/api/threads/{thread}/uploads/a.txt");
+    rig.delete(&file).await.ok();
+    assert_eq!(upload(&rig, &thread, 100 << 10).await.0, 200);
+    let branch = until("space for the branch", async || {
+        let branch = rig.post(&path, &json!({ "message_id": answer })).await;
+        branch.status.is_success().then(|| branch.json())
+    });
+    assert_eq!(
+        branch.await["workspace_clone_mode"],
+        "current_thread_best_effort"
+    );
+}
+
 #[tokio::test]
 async fn data_beyond_quotas_is_rejected_and_listed() {
     let rig = Rig::with(QUOTAS).await;
@@ -80,17 +118,8 @@ async fn data_beyond_quotas_is_rejected_and_listed() {
     assert_eq!(refused.status.as_u16(), 429, "{}", refused.text);
     assert_eq!(refused.json()["quota"], "items");
 
-    let upload = async |bytes: usize| {
-        let part = Part::bytes(vec![b'x'; bytes]).file_name("a.txt");
-        let path = format!("/api/threads/{}/uploads", threads[0]);
-        let request = rig.request(Method::POST, &path);
-        let sent = request.multipart(Form::new().part("files", part)).send();
-        let response = sent.await.unwrap();
-        let status = response.status().as_u16();
-        (status, response.text().await.unwrap())
-    };
-    assert_eq!(upload(700 << 10).await.0, 200);
-    let (status, refused) = upload(700 << 10).await;
+    assert_eq!(upload(&rig, &threads[0], 700 << 10).await.0, 200);
+    let (status, refused) = upload(&rig, &threads[0], 700 << 10).await;
     assert_eq!(status, 413, "{refused}");
     let refused: Value = serde_json::from_str(&refused).unwrap();
     assert_eq!(refused["quota"], "file_bytes");

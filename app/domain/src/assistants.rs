@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::json_size::merge_within;
+use deerflow_core::quota::{Quota, QuotaExceeded, UserQuotas};
 use deerflow_runtime::runs::store::StoreError;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -221,6 +222,14 @@ pub struct VersionQuery {
     pub offset: usize,
 }
 
+/// Checks that an assistant whose newest version has the number `newest` may have another version.
+///
+/// # Errors
+/// [`QuotaExceeded`] at [`MAX_ASSISTANT_VERSIONS`](deerflow_core::quota::MAX_ASSISTANT_VERSIONS).
+pub fn check_versions(newest: u64) -> Result<(), QuotaExceeded> {
+    UserQuotas::default().check(Quota::AssistantVersions, newest)
+}
+
 /// Stores assistants. Assistants of other users are treated as nonexistent. Every change adds a
 /// version; versions are never overwritten.
 #[async_trait]
@@ -240,7 +249,8 @@ pub trait AssistantStore: Send + Sync + std::fmt::Debug {
     /// Counts all matches, ignoring limit and offset.
     async fn count(&self, search: &AssistantSearch, owner: &Owner) -> Result<u64, StoreError>;
     /// Adds a version and activates it. Its number is that of the newest version plus one. Metadata
-    /// that would be larger than its limit is refused ([`StoreError::TooLarge`]).
+    /// that would be larger than its limit is refused ([`StoreError::TooLarge`]), and so is a version
+    /// beyond [`MAX_ASSISTANT_VERSIONS`](deerflow_core::quota::MAX_ASSISTANT_VERSIONS) ([`StoreError::QuotaExceeded`]).
     async fn patch(
         &self,
         id: Uuid,

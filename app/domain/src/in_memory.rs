@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::assistants::{
     Assistant, AssistantPatch, AssistantSearch, AssistantStore, AssistantVersion, CreatedAssistant,
-    NewAssistant, VersionQuery,
+    NewAssistant, VersionQuery, check_versions,
 };
 use crate::containment::contains;
 
@@ -155,13 +155,13 @@ impl AssistantStore for InMemoryAssistantStore {
                 Ok(content) => content,
                 Err(refused) => return Some(Err(refused)),
             };
-            let number = stored
-                .versions
-                .last()
-                .map_or(1, |newest| newest.version + 1);
+            let newest = stored.versions.last().map_or(0, |newest| newest.version);
+            if let Err(exceeded) = check_versions(newest.into()) {
+                return Some(Err(exceeded.into()));
+            }
             let next = AssistantVersion {
                 id,
-                version: number,
+                version: newest + 1,
                 content,
                 created_at: at,
             };

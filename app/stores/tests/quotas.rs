@@ -8,18 +8,25 @@ mod postgres_schema;
 use chrono::{DateTime, Utc};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::ThreadId;
-use deerflow_core::quota::{Quota, QuotaExceeded, UserQuotas};
+use deerflow_core::quota::{MAX_ASSISTANT_VERSIONS, Quota, QuotaExceeded, UserQuotas};
 use deerflow_core::tasks::Tasks;
+use deerflow_domain::assistants::{AssistantContent, AssistantPatch, AssistantStore, NewAssistant};
+use deerflow_domain::flows::{
+    DeletedFlow, Expected, FlowContent, FlowQuota, FlowStore, FlowSummary, FlowWrite, SaveError,
+};
 use deerflow_domain::items::{ItemStore, Namespace, NewItem};
 use deerflow_domain::quota_usage::QuotaUsageStore;
 use deerflow_domain::threads::{Created, NewThread, ThreadStore};
 use deerflow_runtime::runs::store::{AdmitError, Admitted, NewRun, RunCreateStore, StoreError};
 use deerflow_runtime::runs::{RunStatus, UserRunLimits};
 use deerflow_runtime::testkit::{USER, at_once, new_run, run};
+use deerflow_runtime::user_memory::{MemoryDocument, MemoryScope, UserMemoryStore};
 use deerflow_stores::{
-    Database, DatabaseConfig, SqlItemStore, SqlQuotaUsage, SqlRunStore, SqlThreadStore,
+    Database, DatabaseConfig, SqlAssistantStore, SqlFlowStore, SqlItemStore, SqlMemoryStore,
+    SqlQuotaUsage, SqlRunStore, SqlThreadStore,
 };
 use serde_json::{Map, json};
+use uuid::Uuid;
 
 fn now() -> DateTime<Utc> {
     DateTime::UNIX_EPOCH
@@ -94,6 +101,8 @@ tests! {
     threads_beyond_quota_are_rejected_on_every_path
     only_new_items_count_towards_the_quota
     size_beyond_quota_rejects_until_data_is_deleted
+    flows_and_memories_beyond_the_size_are_rejected
+    versions_of_an_assistant_are_limited
     two_nodes_hold_the_limits_of_runs_together
 }
 
@@ -208,6 +217,106 @@ async fn size_beyond_quota_rejects_until_data_is_deleted(nodes: [Database; 2]) {
     db.quotas().set(quotas);
     items.put(item("b", 1)).await.unwrap();
     runs.admit(new_run("r", "t")).await.unwrap();
+}
+
+fn memory(facts: usize) -> MemoryDocument {
+    let fact = |n: usize| json!({ "id": format!("fact_{n}"), "content": "x".repeat(100) });
+    let facts: Vec<_> = (0..facts).map(fact).collect();
+    serde_json::from_value(json!({ "facts": facts })).unwrap()
+}
+
+async fn flows_and_memories_beyond_the_size_are_rejected(nodes: [Database; 2]) {
+    let quotas = UserQuotas {
+        stored_bytes: Some(10_000),
+        ..UserQuotas::default()
+    };
+    let [db, _] = nodes.clone();
+    let (flows, memories) = (
+        SqlFlowStore::new(db.clone()),
+        SqlMemoryStore::new(db.clone()),
+    );
+    let scope = MemoryScope::of_user(USER);
+    let write = |slug: &str| FlowWrite {
+        slug: slug.to_owned(),
+        expected: Expected::Any,
+        content: FlowContent::new("a: 1", Vec::new()),
+        summary: FlowSummary::default(),
+    };
+    let quota = FlowQuota {
+        flows: 10,
+        versions: 10,
+    };
+    let save = async |slug| flows.save(USER, vec![write(slug)], quota, now()).await;
+    save("a").await.unwrap();
+    assert!(
+        memories
+            .write(&scope, &memory(2), true, now())
+            .await
+            .unwrap()
+    );
+    let large = item("a", 20_000);
+    SqlItemStore::new(db.clone()).put(large).await.unwrap();
+    set(&nodes, quotas);
+
+    let refused = save("b").await;
+    let is_exceeded = |error: &StoreError| matches!(error, StoreError::QuotaExceeded(_));
+    assert!(
+        matches!(&refused, Err(SaveError::Store(error)) if is_exceeded(error)),
+        "{refused:?}"
+    );
+    let update = |facts| MemoryDocument {
+        revision: 1,
+        ..memory(facts)
+    };
+    let refused = memories.write(&scope, &update(3), true, now()).await;
+    assert!(refused.as_ref().is_err_and(is_exceeded), "{refused:?}");
+    let other = MemoryScope::of_user("another");
+    assert!(
+        memories
+            .write(&other, &memory(3), true, now())
+            .await
+            .unwrap()
+    );
+    // Removed facts and deleted flows give space back.
+    assert!(
+        memories
+            .write(&scope, &update(1), true, now())
+            .await
+            .unwrap()
+    );
+    let deleted = flows.delete(USER, "a", None, now()).await.unwrap();
+    assert_eq!(deleted, DeletedFlow::Removed);
+}
+
+async fn versions_of_an_assistant_are_limited(nodes: [Database; 2]) {
+    let [db, _] = nodes;
+    let (assistants, owner) = (SqlAssistantStore::new(db), Owner::User(USER.to_owned()));
+    let new = |id| NewAssistant {
+        id,
+        user_id: Some(USER.to_owned()),
+        content: AssistantContent::default(),
+        at: now(),
+    };
+    let [first, second] = [1, 2].map(Uuid::from_u128);
+    for id in [first, second] {
+        assistants.create(new(id)).await.unwrap();
+    }
+    let patch = async |id| {
+        let patch = AssistantPatch::default();
+        assistants.patch(id, patch, &owner, now()).await
+    };
+    for version in 2..=MAX_ASSISTANT_VERSIONS {
+        let patched = patch(first).await.unwrap().unwrap();
+        assert_eq!(u64::from(patched.version), version);
+    }
+    let expected = exceeded(Quota::AssistantVersions, 1_000, MAX_ASSISTANT_VERSIONS);
+    let refused = patch(first).await.unwrap_err();
+    assert_eq!(refused, StoreError::QuotaExceeded(expected));
+    patch(second).await.unwrap().unwrap();
+    let active = assistants.set_latest(first, 1, &owner, now()).await;
+    assert_eq!(active.unwrap().unwrap().version, 1);
+    let refused = patch(first).await.unwrap_err();
+    assert_eq!(refused, StoreError::QuotaExceeded(expected));
 }
 
 /// Two nodes admit runs of one user at once, of which more are permitted than the number that is

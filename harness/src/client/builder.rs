@@ -377,6 +377,7 @@ impl ClientBuilder {
         let installation = Installation {
             config: Some(Arc::new(config)),
             files,
+            file_quota: None,
             documents: self.documents,
             skills,
             memories,

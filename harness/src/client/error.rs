@@ -11,6 +11,7 @@ use crate::mcp::McpUnavailable;
 #[cfg(feature = "mcp")]
 use crate::mcp::settings::{McpPortError, ServerIssue};
 use crate::middlewares::goal::GoalError;
+use crate::quota::QuotaExceeded;
 use crate::runtime::in_memory::InvalidOption;
 use crate::runtime::runs::RunError;
 use crate::runtime::threads::ThreadError;
@@ -85,6 +86,9 @@ pub enum ClientError {
     /// The fields of a fact exceed limits.
     #[error("the fact cannot be stored: {}", joined(.0))]
     Fact(Vec<ImportIssue>),
+    /// A quota of the user is exceeded.
+    #[error(transparent)]
+    Quota(#[from] QuotaExceeded),
     /// Failure of an upload operation.
     #[error(transparent)]
     Upload(#[from] UploadError),

@@ -8,7 +8,7 @@ use crate::documents::DocumentReader;
 #[cfg(feature = "mcp")]
 use crate::mcp::settings::McpPort;
 use crate::runtime::threads::ThreadIndex;
-use crate::sandbox::FileHome;
+use crate::sandbox::{FileHome, FileQuota};
 use crate::skills::Skills;
 use crate::user_memory::UserMemories;
 
@@ -20,6 +20,8 @@ pub struct Installation {
     pub config: Option<Arc<dyn ConfigSource>>,
     /// Files of threads.
     pub files: Option<FileHome>,
+    /// Quota of the files of each user, which uploads of files from memory respect.
+    pub file_quota: Option<FileQuota>,
     /// Converter from uploaded documents to Markdown, used if `uploads.auto_convert_documents` is
     /// set.
     pub documents: Option<Arc<dyn DocumentReader>>,

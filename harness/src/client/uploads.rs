@@ -70,7 +70,7 @@ impl Client {
     /// result has the paths that agents see.
     ///
     /// # Errors
-    /// [`ClientError::Absent`], and [`UploadError`] if a limit is exceeded.
+    /// [`ClientError::Absent`], [`ClientError::Quota`], and [`UploadError`] if a limit is exceeded.
     pub async fn upload_bytes(
         &self,
         thread: &ThreadId,
@@ -83,6 +83,11 @@ impl Client {
         if contents.len() > usize::try_from(limits.max_files).unwrap_or(usize::MAX) {
             return Err(UploadError::TooMany(limits.max_files).into());
         }
+        let total = contents.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        let reservation = match &self.installation.file_quota {
+            Some(quota) => quota.reserve_all(&user, total).await?,
+            None => None,
+        };
         let mut batch = UploadBatch::new(files, limits);
         for (name, bytes) in contents {
             if let Some(pending) = batch.begin(&name).await? {
@@ -95,7 +100,12 @@ impl Client {
             .documents
             .as_deref()
             .filter(|_| config.auto_convert_documents);
-        Ok(batch.appear(&user, thread, reader).await?)
+        let written = batch.bytes();
+        let uploaded = batch.appear(&user, thread, reader).await?;
+        if let Some(reservation) = reservation {
+            reservation.finish(written);
+        }
+        Ok(uploaded)
     }
 
     /// Returns the uploads of a thread; empty for an unknown thread.

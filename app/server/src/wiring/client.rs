@@ -19,6 +19,7 @@ pub(super) fn open(
     Client::new(runs).installation(Installation {
         config: Some(Arc::new(context.config.clone())),
         files: Some(resources.files.clone()),
+        file_quota: Some(resources.file_quota.clone()),
         documents: resources.documents.clone(),
         skills: Some(resources.skills.clone()),
         memories: Some(resources.memories.clone()),

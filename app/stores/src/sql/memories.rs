@@ -32,6 +32,22 @@ impl SqlMemoryStore {
         Self { db }
     }
 
+    /// Rejects a document of `bytes` that is larger than the stored one if the user has too many
+    /// bytes. One that removes facts is always stored.
+    async fn check_size(&self, scope: &MemoryScope, bytes: usize) -> Result<(), StoreError> {
+        let Err(exceeded) = self.db.quota_check(Some(&scope.user)).await.size() else {
+            return Ok(());
+        };
+        let stored = memory::Entity::find_by_id(key(scope))
+            .one(self.db.reads())
+            .await;
+        let stored = read(stored)?.map_or(0, |row| row.document_json.len());
+        if bytes > stored {
+            return Err(exceeded.into());
+        }
+        Ok(())
+    }
+
     async fn statements(
         &self,
         sql: &'static str,
@@ -136,12 +152,10 @@ impl UserMemoryStore for SqlMemoryStore {
         edited: bool,
         at: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
+        let text = json_text(document);
+        self.check_size(scope, text.len()).await?;
         let (user, agent) = key(scope);
-        let (text, edits, at) = (
-            json_text(document).into(),
-            i64::from(edited).into(),
-            micros(at).into(),
-        );
+        let (text, edits, at) = (text.into(), i64::from(edited).into(), micros(at).into());
         let written = match document.revision {
             0 => {
                 self.statements(

@@ -1,5 +1,9 @@
 //! Limits of what one user may store and run at a time.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 /// Resource whose amount is limited per user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Quota {
@@ -17,10 +21,15 @@ pub enum Quota {
     StoredBytes,
     /// Bytes of files: uploads, workspaces and outputs of threads.
     FileBytes,
+    /// Versions of one assistant.
+    AssistantVersions,
 }
 
+/// Maximum number of versions of one assistant.
+pub const MAX_ASSISTANT_VERSIONS: u64 = 1_000;
+
 impl Quota {
-    /// All resources.
+    /// Resources of which the amounts of a user are counted.
     pub const ALL: [Self; 7] = [
         Self::ActiveRuns,
         Self::QueuedRuns,
@@ -41,6 +50,7 @@ impl Quota {
             Self::Items => "items",
             Self::StoredBytes => "stored_bytes",
             Self::FileBytes => "file_bytes",
+            Self::AssistantVersions => "assistant_versions",
         }
     }
 
@@ -99,6 +109,7 @@ impl UserQuotas {
             Quota::Items => self.items,
             Quota::StoredBytes => self.stored_bytes,
             Quota::FileBytes => self.file_bytes,
+            Quota::AssistantVersions => Some(MAX_ASSISTANT_VERSIONS),
         }
     }
 
@@ -114,9 +125,62 @@ impl UserQuotas {
     }
 }
 
+/// A measurement may take at most one part in this number of the time.
+const MAX_SHARE: u32 = 50;
+
+/// Last measurement of the size of a user's data, which may have failed.
+#[derive(Debug, Clone, Copy)]
+pub struct Measurement {
+    at: Instant,
+    took: Duration,
+}
+
+impl Measurement {
+    /// Maximum number of users whose sizes are remembered.
+    pub const MAX_USERS: usize = 10_000;
+
+    /// Returns a measurement that starts now.
+    pub fn start() -> Self {
+        Self {
+            at: Instant::now(),
+            took: Duration::ZERO,
+        }
+    }
+
+    /// Returns this measurement after its end.
+    #[must_use]
+    pub fn ended(self) -> Self {
+        let took = self.at.elapsed();
+        Self { took, ..self }
+    }
+
+    /// Reports whether the size may be measured again: after `interval`, and later if this
+    /// measurement took long.
+    pub fn may_be_repeated(&self, interval: Duration) -> bool {
+        self.at.elapsed() >= interval.max(self.took * MAX_SHARE)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use tokio::time::advance;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_measurement_is_repeated_less_often() {
+        let second = Duration::from_secs(1);
+        let quick = Measurement::start().ended();
+        let started = Measurement::start();
+        advance(2 * second).await;
+        let slow = started.ended();
+        advance(97 * second).await;
+        assert!(quick.may_be_repeated(99 * second));
+        assert!(!quick.may_be_repeated(100 * second));
+        assert!(!slow.may_be_repeated(second), "2 of 99 s");
+        advance(second).await;
+        assert!(slow.may_be_repeated(second), "2 of 100 s");
+    }
 
     #[test]
     fn amount_at_limit_is_exceeded() {

@@ -20,7 +20,7 @@ use crate::queries::branch::{Seed, TurnPosition, repeated, turn_position};
 use crate::queries::threads::{all_events, all_runs, hidden, require_thread};
 use crate::requests::bodies::ThreadBranch;
 use crate::routes::{App, JsonResult, run_to_completion};
-use crate::state::GatewayState;
+use crate::state::{GatewayState, ThreadServices};
 use harness::clock::iso;
 
 /// Number of checkpoints read at a time.
@@ -99,7 +99,7 @@ async fn created(state: Arc<GatewayState>, request: Request) -> Result<Value, Ap
     let files = if is_followed {
         "skipped_historical_turn"
     } else {
-        copy_files(&state, &original.thread_id, &branch).await
+        copy_files(&state, &original.thread_id, &branch).await?
     };
     fail_points::pass("branch.files_copied");
     let own = branch_metadata(
@@ -190,17 +190,34 @@ fn branch_metadata(
 }
 
 /// Copies the files and returns the mode that the response states.
-async fn copy_files(state: &GatewayState, original: &ThreadId, branch: &ThreadId) -> &'static str {
-    let (user, files) = (effective_user_id(), &state.thread_services.files);
-    match files.copy_thread(&user, original, branch).await {
-        Ok(true) => "current_thread_best_effort",
+///
+/// # Errors
+/// [`ApiError::QuotaExceeded`] if the quota of files does not permit a copy.
+async fn copy_files(
+    state: &GatewayState,
+    original: &ThreadId,
+    branch: &ThreadId,
+) -> Result<&'static str, ApiError> {
+    let user = effective_user_id();
+    let ThreadServices {
+        files, file_quota, ..
+    } = &state.thread_services;
+    let reservation = file_quota.reserve_copy(&user, original).await?;
+    Ok(match files.copy_thread(&user, original, branch).await {
+        Ok(true) => {
+            if let Some(reservation) = reservation {
+                let copied = reservation.bytes();
+                reservation.finish(copied);
+            }
+            "current_thread_best_effort"
+        }
         Ok(false) => "not_found",
         Err(error) => {
             tracing::warn!(thread_id = %original, %error, "failed to copy files to a branch");
             settle_files(state, branch, false).await;
             "failed"
         }
-    }
+    })
 }
 
 /// Clears the record of the copied files, or removes them if the branch was not created.

@@ -32,6 +32,7 @@ impl Both {
         let installation = Installation {
             config: Some(Arc::new(Arc::new(config()))),
             files: Some(gateway.files.home.clone()),
+            file_quota: None,
             documents: Some(reader),
             skills: Some(gateway.state.agent_services.skills.clone()),
             memories: Some(gateway.state.agent_services.user_memories.clone()),

@@ -16,10 +16,12 @@ fn statement(quota: Quota) -> Option<&'static str> {
         Quota::Items => {
             "SELECT COUNT(*) FROM (SELECT 1 FROM store_items WHERE user_id = $1 LIMIT $2) AS counted"
         }
-        // The runtime counts runs, and sizes are measured.
-        Quota::ActiveRuns | Quota::QueuedRuns | Quota::StoredBytes | Quota::FileBytes => {
-            return None;
-        }
+        // The runtime counts runs, sizes are measured, and versions are numbered.
+        Quota::ActiveRuns
+        | Quota::QueuedRuns
+        | Quota::StoredBytes
+        | Quota::FileBytes
+        | Quota::AssistantVersions => return None,
     })
 }
 

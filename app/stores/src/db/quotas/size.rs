@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use deerflow_core::quota::Measurement;
 use parking_lot::Mutex;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, Statement};
 use tokio::time::Instant;
@@ -18,10 +19,6 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Minimum time after which a user who exceeds the limit is measured again by a request, so that
 /// deleted data permits new data.
 const INTERVAL_WHEN_EXCEEDED: Duration = Duration::from_secs(1);
-/// A measurement may take at most one part in this number of a reader's time.
-const MAX_SHARE: u32 = 50;
-/// Maximum number of users whose sizes are remembered.
-const MAX_USERS: usize = 10_000;
 
 /// Sums of the texts of all tables whose rows grow with the use of the system. A row without texts
 /// is small; indexes are not included.
@@ -50,9 +47,7 @@ pub(super) struct MeasuredSizes(Mutex<HashMap<String, Measured>>);
 #[derive(Debug, Clone, Copy)]
 struct Measured {
     bytes: u64,
-    /// Start and duration of the last measurement, which may have failed.
-    at: Instant,
-    took: Duration,
+    last: Measurement,
     /// `true` if the user has created rows since that start.
     has_changed: bool,
     /// Time of the user's last creation.
@@ -63,8 +58,7 @@ impl Measured {
     fn new(now: Instant) -> Self {
         Self {
             bytes: 0,
-            at: now,
-            took: Duration::ZERO,
+            last: Measurement::start(),
             has_changed: true,
             used_at: now,
         }
@@ -78,11 +72,7 @@ impl Measured {
         } else {
             IDLE_INTERVAL
         };
-        self.is_older_than(interval)
-    }
-
-    fn is_older_than(&self, interval: Duration) -> bool {
-        self.at.elapsed() >= interval.max(self.took * MAX_SHARE)
+        self.last.may_be_repeated(interval)
     }
 }
 
@@ -97,14 +87,14 @@ impl MeasuredSizes {
             match sizes.get_mut(user) {
                 Some(size) => {
                     (size.has_changed, size.used_at) = (true, now);
-                    if size.bytes < limit || !size.is_older_than(INTERVAL_WHEN_EXCEEDED) {
+                    if size.bytes < limit || !size.last.may_be_repeated(INTERVAL_WHEN_EXCEEDED) {
                         return size.bytes;
                     }
                     // Concurrent requests do not measure as well.
-                    size.at = now;
+                    size.last = Measurement::start();
                 }
                 None => {
-                    if sizes.len() >= MAX_USERS {
+                    if sizes.len() >= Measurement::MAX_USERS {
                         sizes.clear();
                     }
                     sizes.insert(user.to_owned(), Measured::new(now));
@@ -137,7 +127,7 @@ impl MeasuredSizes {
     }
 
     async fn measure(&self, db: &DatabaseConnection, user: &str) {
-        let at = Instant::now();
+        let started = Measurement::start();
         if let Some(size) = self.0.lock().get_mut(user) {
             size.has_changed = false;
         }
@@ -146,7 +136,7 @@ impl MeasuredSizes {
         let Some(size) = sizes.get_mut(user) else {
             return;
         };
-        (size.at, size.took) = (at, at.elapsed());
+        size.last = started.ended();
         match measured {
             Ok(bytes) => size.bytes = bytes,
             Err(error) => tracing::warn!(%error, "failed to measure the data of a user"),
@@ -173,21 +163,20 @@ pub(crate) async fn stored_bytes(db: &DatabaseConnection, user: &str) -> Result<
 mod tests {
     use super::*;
 
-    #[test]
-    fn slow_and_idle_measurements_are_repeated_less_often() {
-        let measured = |age: u64, took: u64, has_changed| {
-            let at = Instant::now() - Duration::from_secs(age);
-            Measured {
-                took: Duration::from_secs(took),
-                has_changed,
-                ..Measured::new(at)
-            }
+    #[tokio::test(start_paused = true)]
+    async fn idle_users_are_measured_less_often() {
+        let changed = Measured::new(Instant::now());
+        let idle = Measured {
+            has_changed: false,
+            ..changed
         };
-        assert!(measured(16, 0, true).is_due());
-        assert!(!measured(14, 0, true).is_due());
-        assert!(!measured(16, 0, false).is_due(), "no new rows");
-        assert!(measured(121, 0, false).is_due());
-        assert!(!measured(99, 2, true).is_due(), "2 of 100 s");
-        assert!(measured(101, 2, true).is_due());
+        let second = Duration::from_secs(1);
+        tokio::time::advance(INTERVAL - second).await;
+        assert!(!changed.is_due());
+        tokio::time::advance(second).await;
+        assert!(changed.is_due());
+        assert!(!idle.is_due(), "no new rows");
+        tokio::time::advance(IDLE_INTERVAL - INTERVAL).await;
+        assert!(idle.is_due());
     }
 }

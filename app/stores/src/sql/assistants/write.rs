@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use deerflow_core::quota::Quota;
-use deerflow_domain::assistants::{Assistant, AssistantPatch, CreatedAssistant, NewAssistant};
+use deerflow_domain::assistants::{
+    Assistant, AssistantPatch, CreatedAssistant, NewAssistant, check_versions,
+};
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{
@@ -60,15 +62,19 @@ pub(super) async fn patch(
     let Some(mut row) = locked(tx, work.id, work.user.as_deref()).await? else {
         return Ok(None);
     };
+    let refused = |exceeded| TxError::Refused(StoreError::QuotaExceeded(exceeded));
     let newest = assistant_version::Entity::find()
         .filter(assistant_version::Column::AssistantId.eq(row.assistant_id.as_str()))
         .order_by_desc(assistant_version::Column::Version)
         .one(tx)
         .await?;
+    // Versions are numbered from 1 and are only deleted with their assistant.
+    let newest = newest.map_or(row.version, |newest| newest.version);
+    check_versions(newest.unsigned_abs()).map_err(refused)?;
     let content = record(row.clone())?.content;
     let content = work.what.applied_to(content).map_err(TxError::Refused)?;
     write_content(&mut row, &content);
-    row.version = newest.map_or(row.version, |newest| newest.version) + 1;
+    row.version = newest + 1;
     row.updated_at = micros(work.at);
     assistant_version::Entity::insert(version_row(&row).into_active_model())
         .exec_without_returning(tx)

@@ -51,6 +51,8 @@ impl FlowStore for SqlFlowStore {
         quota: FlowQuota,
         at: DateTime<Utc>,
     ) -> Result<Vec<FlowRecord>, SaveError> {
+        let size = self.db.quota_check(Some(user)).await.size();
+        size.map_err(StoreError::QuotaExceeded)?;
         let batch = write::Batch {
             user: plain(user),
             writes: writes.into_iter().map(write::PreparedWrite::of).collect(),

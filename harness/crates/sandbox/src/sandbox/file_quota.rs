@@ -6,24 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
 use super::blocking_task::run_blocking;
 use super::file_error::FileFailure;
 use super::pending_file::is_unfinished_upload;
 use super::thread_dirs::UserDirName;
-use deerflow_core::quota::{Quota, QuotaExceeded};
+use deerflow_core::ids::ThreadId;
+use deerflow_core::quota::{Measurement, Quota, QuotaExceeded};
 
 /// Minimum time between two measurements of a user.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// A measurement may take at most one part in this number of the time.
-const MAX_SHARE: u32 = 50;
-/// Maximum number of users whose sizes are remembered.
-const MAX_USERS: usize = 10_000;
 
 /// Quota of the files of each user. Clones share it.
 ///
-/// Only uploads are rejected by it. Files that tools write are measured with the others.
+/// Uploads and copies of threads are rejected by it. Files that tools write are measured with the
+/// others.
 #[derive(Debug, Clone)]
 pub struct FileQuota(Arc<Shared>);
 
@@ -42,8 +39,8 @@ struct UserFiles {
     reserved: u64,
     /// Sum of all finished uploads.
     finished: u64,
-    /// Time and duration of the last measurement.
-    measured: Option<(Instant, Duration)>,
+    /// Last measurement.
+    measured: Option<Measurement>,
 }
 
 /// Bytes that an upload may write, released on drop.
@@ -101,25 +98,66 @@ impl FileQuota {
         }))
     }
 
+    /// Reserves all of `bytes` for files of a user. Returns `None` if files are not limited.
+    ///
+    /// # Errors
+    /// [`QuotaExceeded`] if less is free.
+    pub async fn reserve_all(
+        &self,
+        user: &str,
+        bytes: u64,
+    ) -> Result<Option<FileReservation>, QuotaExceeded> {
+        match self.reserve(user, bytes).await? {
+            Some(reservation) if reservation.bytes() < bytes => Err(reservation.exceeded()),
+            reservation => Ok(reservation),
+        }
+    }
+
+    /// Reserves the size of the files of a thread for a copy of them. Returns `None` if files are not
+    /// limited.
+    ///
+    /// # Errors
+    /// [`QuotaExceeded`] if less is free. A thread that cannot be measured needs one byte.
+    pub async fn reserve_copy(
+        &self,
+        user: &str,
+        thread: &ThreadId,
+    ) -> Result<Option<FileReservation>, QuotaExceeded> {
+        if self.0.limit.lock().is_none() {
+            return Ok(None);
+        }
+        let files = threads_of(&self.0.home, user).join(thread.as_str());
+        let measured = run_blocking(move || measure(files)).await;
+        let bytes = measured.unwrap_or_else(|error| {
+            tracing::warn!(%error, thread_id = %thread, "failed to measure the files of a thread");
+            1
+        });
+        // A copy without files is permitted.
+        if bytes == 0 {
+            return Ok(None);
+        }
+        self.reserve_all(user, bytes).await
+    }
+
     /// Returns the sum of finished uploads if the user has to be measured. Concurrent uploads do not
     /// measure as well.
     fn begin_measurement(&self, user: &str) -> Option<u64> {
         let mut users = self.0.users.lock();
-        if users.len() >= MAX_USERS {
+        if users.len() >= Measurement::MAX_USERS {
             users.retain(|_, files| files.reserved > 0);
         }
         let files = users.entry(user.to_owned()).or_default();
-        let is_recent =
-            |(at, took): (Instant, Duration)| at.elapsed() < INTERVAL.max(took * MAX_SHARE);
+        let is_recent = |last: Measurement| !last.may_be_repeated(INTERVAL);
         if files.measured.is_some_and(is_recent) {
             return None;
         }
-        files.measured = Some((Instant::now(), Duration::ZERO));
+        files.measured = Some(Measurement::start());
         Some(files.finished)
     }
 
     async fn measure(&self, user: &str, finished_before: u64) {
-        let (home, name, at) = (self.0.home.clone(), user.to_owned(), Instant::now());
+        let (home, name) = (self.0.home.clone(), user.to_owned());
+        let started = Measurement::start();
         let measured = run_blocking(move || measure_user_files(&home, &name)).await;
         let mut users = self.0.users.lock();
         let files = users.entry(user.to_owned()).or_default();
@@ -128,7 +166,7 @@ impl FileQuota {
             Ok(bytes) => files.bytes = bytes + files.finished.wrapping_sub(finished_before),
             Err(error) => tracing::warn!(%error, "failed to measure the files of a user"),
         }
-        files.measured = Some((at, at.elapsed()));
+        files.measured = Some(started.ended());
     }
 }
 
@@ -172,9 +210,18 @@ impl Drop for FileReservation {
 /// # Errors
 /// [`FileFailure`] if a directory cannot be read.
 pub fn measure_user_files(home: &Path, user: &str) -> Result<u64, FileFailure> {
+    measure(threads_of(home, user))
+}
+
+/// Returns the folder of the threads of a user.
+fn threads_of(home: &Path, user: &str) -> PathBuf {
     let name = UserDirName::from_user_id(user);
-    let threads = home.join("users").join(name.as_str()).join("threads");
-    let (mut bytes, mut open) = (0_u64, vec![threads]);
+    home.join("users").join(name.as_str()).join("threads")
+}
+
+/// Measures the files below a folder.
+fn measure(folder: PathBuf) -> Result<u64, FileFailure> {
+    let (mut bytes, mut open) = (0_u64, vec![folder]);
     while let Some(directory) = open.pop() {
         let entries = match std::fs::read_dir(&directory) {
             Ok(entries) => entries,
