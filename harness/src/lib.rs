@@ -31,7 +31,7 @@ pub mod testkit;
 #[cfg(feature = "http")]
 pub use deerflow_core::net;
 pub use deerflow_core::{
-    clock, config, fair_permits, ids, json_size, messages, permit_waits, quota, state,
+    clock, config, fair_permits, ids, json_size, messages, permit_waits, quota, state, turn_weights,
 };
 pub use deerflow_models as models;
 #[cfg(feature = "mcp")]

@@ -80,7 +80,7 @@ static SECTIONS: &[KeySection] = &[
          memory agents_api acp_agents subagents flows guardrails authorization input_polish suggestions \
          circuit_breaker llm_call channel_connections loop_detection tool_progress read_before_write \
          safety_finish_reason auth database run_events agent_storage scheduler mcp_tasks checkpointer \
-         store stream_bridge run_ownership dedupe_storage config_version uploads channels runs limits quotas webhooks retention testing",
+         store stream_bridge run_ownership dedupe_storage config_version uploads channels runs limits quotas fair_permits webhooks retention testing",
     ),
     closed("logging", "enhance"),
     closed("logging.enhance", "enabled format"),
@@ -319,7 +319,7 @@ static SECTIONS: &[KeySection] = &[
     ),
     closed(
         "run_ownership",
-        "lease_seconds grace_seconds heartbeat_enabled recovery max_attempts",
+        "lease_seconds grace_seconds heartbeat_enabled recovery max_attempts stall_seconds",
     ),
     closed("dedupe_storage", "backend"),
     closed(
@@ -360,11 +360,13 @@ static SECTIONS: &[KeySection] = &[
     ),
     closed(
         "limits",
-        "max_metadata_bytes max_config_bytes max_message_bytes max_item_bytes",
+        "max_metadata_bytes max_config_bytes max_message_bytes max_item_bytes request_memory_mb answer_memory_mb",
     ),
     closed(
         "quotas",
         "active_runs queued_runs threads assistants items stored_mb files_mb",
     ),
+    closed("fair_permits", "weights"),
+    closed("fair_permits.weights", "admin user"),
     closed("testing", "conformance_agent"),
 ];

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Sections in which every key has a type.
-const TYPED_SECTIONS: [&str; 37] = [
+const TYPED_SECTIONS: [&str; 39] = [
     "logging",
     "logging.enhance",
     "token_usage",
@@ -38,6 +38,8 @@ const TYPED_SECTIONS: [&str; 37] = [
     "runs",
     "limits",
     "quotas",
+    "fair_permits",
+    "fair_permits.weights",
     "testing",
     "tools[]",
     "tool_groups[]",

@@ -83,6 +83,8 @@ pub struct AccountCensus {
 pub struct AccountQuery {
     /// Only accounts with this text in their e-mail or equal to their id, whatever the case.
     pub q: Option<String>,
+    /// Only accounts with this role.
+    pub role: Option<Role>,
     /// Maximum number of accounts.
     pub limit: u64,
     /// Number of accounts to skip.

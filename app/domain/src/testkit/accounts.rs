@@ -43,7 +43,7 @@ pub use limits::{
     known_address_is_exempt, registrations_are_limited_per_address, strangers_are_slowed_down,
     withdrawn_and_old_attempts_do_not_count,
 };
-pub use listing::accounts_are_listed_by_text_with_total;
+pub use listing::{accounts_are_listed_by_role, accounts_are_listed_by_text_with_total};
 pub use races::{
     administrators_racing_to_demote_each_other_leave_one, concurrent_attempts_do_not_exceed_limit,
     concurrent_initializations_create_one_administrator,
@@ -66,6 +66,7 @@ macro_rules! account_store_suite {
             promotion_needs_administrator
             import_is_repeated_without_change
             accounts_are_listed_by_text_with_total
+            accounts_are_listed_by_role
             change_of_email_or_identity_respects_others
             change_refused_by_rule_writes_nothing
             last_enabled_administrator_stays

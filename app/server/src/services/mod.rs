@@ -4,3 +4,4 @@ pub(crate) mod expiry;
 pub(crate) mod freed_memory;
 pub(crate) mod limits;
 pub(crate) mod maintenance;
+pub(crate) mod turn_weights;

@@ -1,5 +1,5 @@
-//! Permits that waiting users receive in turns, so that a user with many requests does not delay the
-//! others.
+//! Permits that waiting users receive in turns by weighted round robin, so that a user with many
+//! requests does not delay the others.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,11 +9,14 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::permit_waits::PermitWait;
+use crate::turn_weights::TurnWeights;
 
 /// Limited number of permits for one kind of work.
 ///
 /// A released permit goes to the waiting users in turns, and to the requests of one user in their
-/// order. A user may hold all permits while no other waits, unless the number per user is limited.
+/// order. A round gives each waiting user as many permits as its [weight](TurnWeights), so that a
+/// user waits at most until every other has received its weight. A user may hold all permits while
+/// no other waits, unless the number per user is limited.
 #[derive(Debug)]
 pub struct FairPermits {
     /// Kind of work, such as `model_calls`, for metrics and for runs that wait.
@@ -35,11 +38,23 @@ pub struct FairPermit {
 struct Queue {
     free: usize,
     max_per_user: usize,
+    weights: Arc<TurnWeights>,
     /// Number of permits of each user who holds some.
     held: HashMap<String, usize>,
-    /// Waiting users, the next one first.
+    /// Waiting users in order, the next one first. A user whose turn came while it held as many
+    /// permits as it may is taken out until it releases one.
     turns: VecDeque<String>,
-    waiting: HashMap<String, VecDeque<oneshot::Sender<FairPermit>>>,
+    waiting: HashMap<String, Waiting>,
+}
+
+/// Requests of one user that wait.
+#[derive(Debug, Default)]
+struct Waiting {
+    requests: VecDeque<oneshot::Sender<FairPermit>>,
+    /// Number of permits that the user may still receive in its current round.
+    credit: u32,
+    /// `true` if the user is among the turns.
+    has_turn: bool,
 }
 
 impl FairPermits {
@@ -56,11 +71,19 @@ impl FairPermits {
             queue: Arc::new(Mutex::new(Queue {
                 free: count,
                 max_per_user,
+                weights: TurnWeights::of_process(),
                 held: HashMap::new(),
                 turns: VecDeque::new(),
                 waiting: HashMap::new(),
             })),
         }
+    }
+
+    /// Uses these weights in place of those of the process.
+    #[must_use]
+    pub fn with_weights(self, weights: Arc<TurnWeights>) -> Self {
+        self.queue.lock().weights = weights;
+        self
     }
 
     /// Reports whether no permit is free.
@@ -105,17 +128,16 @@ impl Drop for FairPermit {
         let Some(queue) = self.queue.take() else {
             return;
         };
-        queue.lock().release(&self.user);
-        loop {
-            let Some((user, waiting)) = queue.lock().next() else {
-                return;
-            };
+        // One lock for both: a request that comes in between would receive the permit before those
+        // that wait.
+        let mut next = queue.lock().release_and_next(&self.user);
+        while let Some((user, waiting)) = next {
             let Err(mut unused) = waiting.send(Self::of(&queue, &user)) else {
                 return;
             };
             // The request was withdrawn; the next one receives the permit.
             unused.queue = None;
-            queue.lock().release(&user);
+            next = queue.lock().undo_and_next(&user);
         }
     }
 }
@@ -143,36 +165,96 @@ impl Queue {
     /// Adds a request of `user`.
     fn wait(&mut self, user: &str) -> oneshot::Receiver<FairPermit> {
         let (sender, receiver) = oneshot::channel();
-        let requests = self.waiting.entry(user.to_owned()).or_default();
-        if requests.is_empty() {
-            self.turns.push_back(user.to_owned());
-        }
+        let waiting = match self.waiting.get_mut(user) {
+            Some(waiting) => waiting,
+            None => {
+                self.turns.push_back(user.to_owned());
+                let waiting = self.waiting.entry(user.to_owned()).or_default();
+                waiting.has_turn = true;
+                waiting
+            }
+        };
         // Otherwise withdrawn requests would remain until their turn.
-        requests.retain(|request| !request.is_closed());
-        requests.push_back(sender);
+        waiting.requests.retain(|request| !request.is_closed());
+        waiting.requests.push_back(sender);
         receiver
     }
 
+    fn release_and_next(&mut self, user: &str) -> Option<(String, oneshot::Sender<FairPermit>)> {
+        self.release(user);
+        if let Some(waiting) = self.waiting.get_mut(user).filter(|user| !user.has_turn) {
+            waiting.has_turn = true;
+            self.turns.push_front(user.to_owned());
+        }
+        self.next()
+    }
+
+    /// Takes back the permit of a withdrawn request, so that the request counts as no turn.
+    fn undo_and_next(&mut self, user: &str) -> Option<(String, oneshot::Sender<FairPermit>)> {
+        self.release(user);
+        if let Some(waiting) = self.waiting.get_mut(user) {
+            waiting.credit = waiting.credit.saturating_add(1);
+            waiting.has_turn = true;
+            let turn = self.turns.iter().rposition(|next| next == user);
+            let own = turn.and_then(|turn| self.turns.remove(turn));
+            self.turns
+                .push_front(own.unwrap_or_else(|| user.to_owned()));
+        }
+        self.next()
+    }
+
     /// Takes a permit for the request whose turn it is, and returns the request with its user.
+    ///
+    /// Each step of the loop but the last removes a user from the turns or a withdrawn request,
+    /// which was added once: the cost of a release does not depend on the number of users.
     fn next(&mut self) -> Option<(String, oneshot::Sender<FairPermit>)> {
-        if self.free == 0 {
-            return None;
+        while self.free > 0 {
+            let user = self.turns.pop_front()?;
+            let may_hold_more = self.may_hold_more(&user);
+            let Some(waiting) = self.waiting.get_mut(&user) else {
+                continue;
+            };
+            if !may_hold_more {
+                waiting.has_turn = false;
+                continue;
+            }
+            let Some(request) = waiting.pop_open() else {
+                self.waiting.remove(&user);
+                continue;
+            };
+            if waiting.credit == 0 {
+                waiting.credit = self.weights.of(&user).get();
+            }
+            waiting.credit -= 1;
+            if waiting.requests.is_empty() {
+                self.waiting.remove(&user);
+            } else if waiting.credit > 0 {
+                self.turns.push_front(user.clone());
+            } else {
+                self.turns.push_back(user.clone());
+            }
+            self.take(&user);
+            return Some((user, request));
         }
-        let may_hold_more = |user: &String| self.may_hold_more(user);
-        let turn = self.turns.iter().position(may_hold_more)?;
-        let user = self.turns.remove(turn)?;
-        let requests = self.waiting.get_mut(&user)?;
-        let request = requests.pop_front()?;
-        if requests.is_empty() {
-            self.waiting.remove(&user);
-        } else {
-            self.turns.push_back(user.clone());
+        None
+    }
+}
+
+impl Waiting {
+    /// Removes the first request that was not withdrawn, and the withdrawn ones before it.
+    fn pop_open(&mut self) -> Option<oneshot::Sender<FairPermit>> {
+        loop {
+            let request = self.requests.pop_front()?;
+            if !request.is_closed() {
+                return Some(request);
+            }
         }
-        self.take(&user);
-        Some((user, request))
     }
 }
 
 #[cfg(test)]
 #[path = "fair_permits_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "fair_permits_weights_tests.rs"]
+mod weights_tests;

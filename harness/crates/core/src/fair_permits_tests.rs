@@ -74,7 +74,7 @@ fn repeatedly_withdrawn_requests_are_removed() {
     for _ in 0..100 {
         drop(waiting(&permits, "b"));
     }
-    assert!(permits.queue.lock().waiting["b"].len() <= 2);
+    assert!(permits.queue.lock().waiting["b"].requests.len() <= 2);
 }
 
 #[test]

@@ -22,3 +22,4 @@ pub mod state;
 pub mod tasks;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;
+pub mod turn_weights;

@@ -129,6 +129,7 @@ impl AccountStore for InMemoryAccounts {
             .accounts
             .values()
             .filter(|account| account.email.as_str().contains(&q) || account.id.to_lowercase() == q)
+            .filter(|account| query.role.is_none_or(|role| account.role == role))
             .collect();
         found.sort_by_key(|account| (account.created_at, &account.id));
         Ok(AccountPage {

@@ -35,6 +35,7 @@ pub(crate) async fn list(State(security): State<SecurityState>, query: Query) ->
         q: query.get("q").map(str::to_owned),
         limit,
         offset,
+        ..AccountQuery::default()
     };
     let page = security.sign_in.stores.accounts.list(&selection).await?;
     let users: Vec<Value> = page.accounts.iter().map(Account::to_json).collect();

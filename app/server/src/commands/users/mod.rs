@@ -107,7 +107,7 @@ impl Users<'_> {
         let query = AccountQuery {
             q: q.map(str::to_owned),
             limit,
-            offset: 0,
+            ..AccountQuery::default()
         };
         let page = self.stores.accounts.list(&query).await?;
         if as_json {

@@ -73,7 +73,7 @@ impl AccountStore for SqlAccountStore {
     }
 
     async fn list(&self, query: &AccountQuery) -> Result<AccountPage, StoreError> {
-        let select = account::Entity::find().filter(selection(query.q.as_deref()));
+        let select = account::Entity::find().filter(selection(query));
         let total = read(select.clone().count(self.db.reads()).await)?;
         let rows = select
             .order_by_asc(account::Column::CreatedAt)
@@ -140,8 +140,17 @@ impl AccountStore for SqlAccountStore {
     }
 }
 
+fn selection(query: &AccountQuery) -> Condition {
+    let of_role = query
+        .role
+        .map(|role| account::Column::Role.eq(role.as_str()));
+    Condition::all()
+        .add(of_text(query.q.as_deref()))
+        .add_option(of_role)
+}
+
 /// Selects accounts by a part of the e-mail or by the id, whatever the case.
-fn selection(q: Option<&str>) -> Condition {
+fn of_text(q: Option<&str>) -> Condition {
     use sea_orm::ExprTrait as _;
 
     let Some(q) = q.filter(|q| !q.is_empty()) else {

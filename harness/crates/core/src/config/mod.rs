@@ -15,6 +15,7 @@ mod check;
 mod checkpointer;
 mod database;
 mod extensions;
+mod fair_permits;
 mod file_signature;
 mod flows;
 mod folder_lock;
@@ -68,6 +69,7 @@ pub use database::{
     CheckpointGraphCacheConfig, DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
 };
 pub use extensions::{Extensions, ExtensionsError, ExtensionsFile, MCP_SERVERS, SKILLS};
+pub use fair_permits::{FairPermitsConfig, RoleWeights};
 pub use file_signature::FileSignature;
 pub use flows::{FlowAdaptersConfig, FlowsConfig, PiMonoConfig};
 pub use folder_lock::lock_folder;
@@ -182,6 +184,8 @@ pub struct AppConfig {
     pub limits: LimitsConfig,
     /// Limits of what one user may store and run at a time.
     pub quotas: QuotasConfig,
+    /// Turns of users who wait for limited work.
+    pub fair_permits: FairPermitsConfig,
     /// Leases on runs.
     pub run_ownership: RunOwnershipConfig,
     /// Journal of runs.
@@ -247,6 +251,7 @@ impl Default for AppConfig {
             runs: RunsConfig::default(),
             limits: LimitsConfig::default(),
             quotas: QuotasConfig::default(),
+            fair_permits: FairPermitsConfig::default(),
             retention: RetentionConfig::default(),
             run_ownership: RunOwnershipConfig::default(),
             run_events: RunEventsConfig::default(),
@@ -313,6 +318,7 @@ impl AppConfig {
         check.under("runs", |check| self.runs.check(check));
         check.under("limits", |check| self.limits.check(check));
         check.under("quotas", |check| self.quotas.check(check));
+        check.under("fair_permits", |check| self.fair_permits.check(check));
         check.under("retention", |check| {
             self.retention.check(self.run_events.backend, check)
         });
