@@ -120,6 +120,10 @@ fn install() -> Option<PrometheusHandle> {
         "Requests in this process that wait for a permit, by kind of work"
     );
     describe_gauge!(
+        "deerflow_runs_stalled",
+        "Run attempts that block a thread of this process for longer than the limit"
+    );
+    describe_gauge!(
         "deerflow_runs_queued",
         "Queued runs of all processes by the reason why they wait"
     );

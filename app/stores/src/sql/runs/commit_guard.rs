@@ -214,6 +214,10 @@ fn guarded_update(commit: &RunCommit, backend: DbBackend) -> UpdateMany<run::Ent
             // Released: the new attempt number fences off the previous owner.
             update = update.col_expr(run::Column::Attempt, Expr::col(run::Column::Attempt).add(1));
             update = update.col_expr(run::Column::Owner, Expr::value(Option::<String>::None));
+            if commit.is_loss {
+                update =
+                    update.col_expr(run::Column::Losses, Expr::col(run::Column::Losses).add(1));
+            }
         }
     }
     if let Some(so_far) = commit.so_far.as_ref().filter(|_| commit.end.is_none()) {

@@ -4,6 +4,9 @@ use serde::Deserialize;
 
 use super::check::Checker;
 
+/// Upper bound of `stall_seconds`: a day.
+const MAX_STALL_SECONDS: u64 = 24 * 60 * 60;
+
 /// Leases on runs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -18,8 +21,11 @@ pub struct RunOwnershipConfig {
     pub heartbeat_enabled: bool,
     /// Action on a run whose node failed: resume at its last checkpoint, or end with an error.
     pub recovery: RunRecovery,
-    /// Maximum number of node failures before the run ends.
+    /// Maximum number of node failures and stalled attempts before the run ends.
     pub max_attempts: u32,
+    /// Time for which a run may block a thread of its node before its attempt counts as lost, in
+    /// seconds; 0 is unlimited.
+    pub stall_seconds: u64,
 }
 
 /// Action on a run whose node failed.
@@ -41,6 +47,7 @@ impl Default for RunOwnershipConfig {
             heartbeat_enabled: false,
             recovery: RunRecovery::Resume,
             max_attempts: 3,
+            stall_seconds: 120,
         }
     }
 }
@@ -49,5 +56,6 @@ impl RunOwnershipConfig {
     pub(super) fn check(&self, check: &mut Checker) {
         check.within("lease_seconds", self.lease_seconds, 5..);
         check.within("max_attempts", u64::from(self.max_attempts), 1..);
+        check.within("stall_seconds", self.stall_seconds, ..=MAX_STALL_SECONDS);
     }
 }

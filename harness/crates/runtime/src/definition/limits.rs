@@ -19,8 +19,12 @@ pub struct RunLimits {
     pub lease: Duration,
     /// Recovery of a run whose process died.
     pub recovery: Recovery,
-    /// Number of processes that may die while they execute a run, before the run ends as failed.
+    /// Number of processes that may die while they execute a run, or that it may block, before the run
+    /// ends as failed.
     pub max_attempts: u32,
+    /// Maximum duration of one poll of a run's task, after which the attempt counts as a loss: the
+    /// run blocks a thread of its process. Zero is unlimited. Read when the process registers.
+    pub stall: Duration,
     /// Maximum number of queued runs per thread.
     pub max_enqueued: usize,
     /// Maximum time without an event from the agent. Does not apply while a tool runs or human
@@ -74,6 +78,7 @@ impl Default for RunLimits {
             lease: Duration::from_secs(10),
             recovery: Recovery::Resume,
             max_attempts: 3,
+            stall: Duration::from_secs(120),
             max_enqueued: 16,
             idle: Duration::from_secs(10 * 60),
             stream_retention: Duration::from_secs(24 * 60 * 60),
@@ -96,6 +101,7 @@ impl From<&AppConfig> for RunLimits {
                 RunRecovery::Fail => Recovery::Fail,
             },
             max_attempts: config.run_ownership.max_attempts,
+            stall: Duration::from_secs(config.run_ownership.stall_seconds),
             max_enqueued: config.runs.max_enqueued_per_thread,
             idle: config.runs.idle_limit(),
             stream_retention: Duration::from_secs(config.stream_bridge.stream_ttl_seconds),

@@ -14,7 +14,7 @@ pub enum StopReason {
     RolledBack,
     /// The process of a run with durability `exit` died.
     NodeLost,
-    /// The processes of the run died repeatedly.
+    /// The processes of the run died, or were blocked by it, repeatedly.
     AttemptsExhausted,
     /// The store is full.
     StorageFull,

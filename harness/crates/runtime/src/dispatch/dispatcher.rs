@@ -284,9 +284,12 @@ async fn start_claimed(claimed: Claimed, runtime: &Arc<Runtime>) {
             .await;
         }
     };
-    if let TakeoverDecision::End(reason, why) =
-        decide_takeover(&run, &recipe.spec, losses, worked > Duration::ZERO, &limits)
-    {
+    let (began, is_stalled) = (
+        worked > Duration::ZERO,
+        runtime.registry.polled.is_stalled(&run.run_id),
+    );
+    let decision = decide_takeover(&run, &recipe.spec, losses, began, is_stalled, &limits);
+    if let TakeoverDecision::End(reason, why) = decision {
         return end_unstartable(&run, reason, why, runtime).await;
     }
     let mut request = recipe.spec;

@@ -9,7 +9,7 @@ use crate::admission::{RunPlan, RunTicket};
 use crate::definition::{RunFailure, RunRecord, RunStatus, StopReason};
 use crate::encoding::error_frame;
 use crate::execution;
-use crate::kernel::{ActiveRun, RunOutcome, Runtime, StopSignal};
+use crate::kernel::{ActiveRun, PolledRun, RunOutcome, Runtime, StopSignal};
 use crate::ports::{LifecycleKind, RunLifecycleEvent, RuntimePorts, WakeSignal};
 use crate::stream_bridge::{StreamKey, TerminalKind};
 use crate::termination::{LOST_TEXT, end_commit, terminal_of};
@@ -44,8 +44,15 @@ pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -
         actor_context::scope(actor, async move {
             let departure_event = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
             let run_id = record.run_id.clone();
+            let polled = PolledRun::new(
+                run_id.clone(),
+                record.thread_id.clone(),
+                record.attempt,
+                active.clone(),
+            );
             let execution = execution::run(plan, record, head, runtime.clone(), active.clone());
-            let execution = AssertUnwindSafe(active.wait.observe(offloading(execution)));
+            let execution = active.wait.observe(offloading(execution));
+            let execution = AssertUnwindSafe(runtime.registry.polled.observe(polled, execution));
             let outcome = match execution.catch_unwind().await {
                 Ok(outcome) => outcome,
                 Err(panic) => {

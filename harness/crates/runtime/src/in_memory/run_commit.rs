@@ -63,6 +63,7 @@ impl RunCommitStore for InMemoryStores {
         if status == RunStatus::Pending && commit.advance.is_some() {
             // Released: the previous owner must not write any more.
             run.record.attempt += 1;
+            run.losses += u32::from(commit.is_loss);
             run.last_batch = 0;
             run.owner = None;
         }

@@ -9,6 +9,7 @@ use super::active_run::{ActiveRun, ActiveRuns};
 use super::dispatch_wake::DispatchWake;
 use super::finalization_guard::FinalizationGuards;
 use super::node_lease::NodeLease;
+use super::polled_runs::PolledRuns;
 use super::status_poller::StatusPollers;
 use super::thread_heads::ThreadHeads;
 use crate::definition::RunLimits;
@@ -20,6 +21,8 @@ pub struct RunRegistry {
     /// Limits of the runs that start from now on.
     pub(crate) limits: RwLock<RunLimits>,
     pub(crate) active: ActiveRuns,
+    /// Tasks of runs, also of attempts that this process no longer owns.
+    pub(crate) polled: PolledRuns,
     pub(crate) dispatch_wake: DispatchWake,
     /// Makes the lease keeper read the runs of this node at once.
     pub(crate) lease_wake: Notify,
@@ -41,6 +44,7 @@ impl RunRegistry {
         Self {
             limits: RwLock::new(limits),
             active: ActiveRuns::default(),
+            polled: PolledRuns::default(),
             dispatch_wake: DispatchWake::default(),
             lease_wake: Notify::new(),
             node_lease: NodeLease::new(node),

@@ -8,14 +8,15 @@ use futures_util::stream::BoxStream;
 use tokio::time::Instant;
 
 use super::lease_keeper::LeaseKeeper;
+use super::stall_watch::StallWatch;
 use crate::definition::StoreError;
 use crate::kernel::{RunRegistry, Runtime};
 use crate::ports::{Lease, WakeSignal};
 use deerflow_core::fail_points;
 use deerflow_core::tasks::TaskKind;
 
-/// Registers this process and spawns the tasks that renew its lease and handle wake-up signals. The
-/// lease is released after shutdown, when the last run has ended here.
+/// Registers this process and spawns the tasks that renew its lease, detect stalled runs and handle
+/// wake-up signals. The lease is released after shutdown, when the last run has ended here.
 pub(crate) async fn join(runtime: &Arc<Runtime>, ttl: Duration) -> Result<(), StoreError> {
     let sent = Instant::now();
     let lease = runtime
@@ -36,6 +37,17 @@ pub(crate) async fn join(runtime: &Arc<Runtime>, ttl: Duration) -> Result<(), St
         .spawn(TaskKind::Control, "lease keeper", async move {
             keeper.run().await
         });
+    let stall = runtime.registry.limits.read().stall;
+    if !stall.is_zero() {
+        let mut watch = StallWatch::new(runtime.clone(), stall);
+        // A run may block the other threads of this process.
+        runtime
+            .ports
+            .tasks
+            .spawn(TaskKind::Control, "stall watch", async move {
+                watch.run().await
+            });
+    }
     let (task_runtime, signals, stop) = (
         runtime.clone(),
         runtime.ports.bell.listen(),

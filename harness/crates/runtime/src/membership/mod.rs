@@ -2,3 +2,4 @@
 
 pub(crate) mod join;
 mod lease_keeper;
+mod stall_watch;

@@ -67,6 +67,8 @@ pub struct RunCommit {
     /// New status that is not terminal. A change to pending increases the attempt by one, so that
     /// writes of the former owner are rejected.
     pub advance: Option<RunStatus>,
+    /// `true` if a change to pending counts as a loss, like a takeover.
+    pub is_loss: bool,
     /// Journal events, in order.
     pub events: Vec<NewRunEvent>,
     /// Checkpoints, in order.
@@ -91,6 +93,7 @@ impl RunCommit {
             attempt,
             batch: 0,
             advance: None,
+            is_loss: false,
             events,
             checkpoints,
             calls,
@@ -106,6 +109,15 @@ impl RunCommit {
         Self {
             advance: Some(RunStatus::Pending),
             ..self
+        }
+    }
+
+    /// Changes the commit so that it releases the run and counts a loss: the attempt did not return.
+    #[must_use]
+    pub fn releasing_as_lost(self) -> Self {
+        Self {
+            is_loss: true,
+            ..self.releasing()
         }
     }
 

@@ -76,7 +76,7 @@ pub struct Admitted {
 pub struct Claimed {
     /// The run, `starting`, with the attempt of its new owner.
     pub run: RunRecord,
-    /// Number of its owners that died.
+    /// Number of its owners that died or were blocked by it.
     pub losses: u32,
     /// Time since the first attempt started, by the store's clock; zero if none started.
     pub worked: Duration,

@@ -71,6 +71,12 @@ impl NodeLifecycle {
         self.runtime.registry.active.executed().len()
     }
 
+    /// Returns the number of run attempts that block a thread of this process for longer than the
+    /// limit. It includes attempts that were given up.
+    pub fn stalled_runs(&self) -> usize {
+        self.runtime.registry.polled.stalled_count()
+    }
+
     /// Returns the limits of new runs.
     pub fn limits(&self) -> RunLimits {
         *self.runtime.registry.limits.read()

@@ -11,7 +11,8 @@ use deerflow_core::actor_context::Owner;
 
 pub use takeover::{
     finished_and_queued_runs_are_not_taken_over, lost_attempt_cannot_commit,
-    orphaned_runs_are_taken_over_exactly_once, run_can_be_taken_over_repeatedly,
+    lost_release_is_counted_and_excludes_its_attempt, orphaned_runs_are_taken_over_exactly_once,
+    run_can_be_taken_over_repeatedly,
 };
 
 /// Generates one test per guarantee.
@@ -26,6 +27,7 @@ macro_rules! node_store_suite {
             orphaned_runs_are_taken_over_exactly_once
             lost_attempt_cannot_commit
             run_can_be_taken_over_repeatedly
+            lost_release_is_counted_and_excludes_its_attempt
             finished_and_queued_runs_are_not_taken_over
             node_sees_cancel_requests_of_its_runs
             undisturbed_hold_is_retained

@@ -160,6 +160,43 @@ pub async fn run_can_be_taken_over_repeatedly(open: impl AsyncFn() -> RunStores)
     assert_eq!((claimed.losses, claimed.run.attempt), (3, 5));
 }
 
+/// A release of a live node can count as a loss; the released attempt writes no more.
+pub async fn lost_release_is_counted_and_excludes_its_attempt(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    enter(&stores, "n1").await;
+    admit(&stores, "r1", "n1").await;
+    admit(&stores, "r2", "n1").await;
+    for n in 1..3 {
+        let read = stores.query.get(&run("r1"), &Owner::None).await;
+        let active = read.expect("read").expect("there");
+        let lost = RunCommit {
+            batch: 5,
+            ..commit_of(&active)
+        };
+        let released = stores.commit.commit(commit_of(&active).releasing_as_lost());
+        assert_eq!(released.await, Ok(()));
+        let refused = Err(CommitError::OwnershipLost {
+            run_id: run("r1"),
+            attempt: n,
+        });
+        assert_eq!(stores.commit.commit(lost.clone()).await, refused);
+        // A repetition counts no second loss.
+        assert_eq!(
+            stores.commit.commit(lost.releasing_as_lost()).await,
+            refused
+        );
+        let (at, limits) = (at(9), UserRunLimits::default());
+        let claimed = stores.create.claim(&node("n1"), at, limits).await;
+        let claimed = claimed.expect("no store error").expect("claimable");
+        assert_eq!((claimed.losses, claimed.run.attempt), (n, n + 1));
+    }
+    let of_n1 = owned(&stores, "n1").await;
+    let attempts = of_n1.iter().map(|run| (run.run_id.as_str(), run.attempt));
+    let mut attempts: Vec<_> = attempts.collect();
+    attempts.sort_unstable();
+    assert_eq!(attempts, [("r1", 3), ("r2", 1)]);
+}
+
 /// Only unfinished runs that were started can be orphaned.
 pub async fn finished_and_queued_runs_are_not_taken_over(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
