@@ -81,7 +81,7 @@ impl Runtime {
         fail_points::pass("run.admitted");
         // Set before the next await: the run may be started at any time.
         if !admitted.run.status.is_owned() {
-            active.enqueue();
+            self.registry.active.enqueue(&active);
         }
         for run in &admitted.displaced {
             self.stop(run).await;
@@ -119,7 +119,7 @@ impl Runtime {
         match self.ports.commit.commit(commit).await {
             Ok(()) => {
                 (run.status, run.attempt) = (RunStatus::Pending, run.attempt + 1);
-                active.enqueue();
+                self.registry.active.enqueue(active);
                 self.ports.bell.ring(WakeSignal::Waiting);
                 self.registry.dispatch_wake.wake();
             }

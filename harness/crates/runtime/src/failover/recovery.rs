@@ -13,7 +13,8 @@ use deerflow_core::actor_context::Owner;
 pub(crate) async fn register_queued(runtime: &Arc<Runtime>) -> Result<(), RunError> {
     for run in end_cancelled_queued(runtime).await? {
         if !runtime.registry.node_lease.is_shared() {
-            runtime.registry.active.get_or_insert(&run.run_id).enqueue();
+            let queued = &runtime.registry.active;
+            queued.enqueue(&queued.get_or_insert(&run.run_id));
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -73,7 +74,7 @@ enum Stage {
     /// The run has a handle, and its admission is not complete.
     Admitted,
     /// Queued: admitted, but not started.
-    Queued,
+    Queued(#[expect(dead_code, reason = "counts the run while it exists")] QueuedMark),
     /// Claimed or executed, with this status.
     Executed(RunStatus),
     /// The handle was removed. The status is that of the run at that time.
@@ -83,15 +84,15 @@ enum Stage {
 impl Stage {
     fn status(&self) -> RunStatus {
         match self {
-            Self::Admitted | Self::Queued => RunStatus::Pending,
+            Self::Admitted | Self::Queued(_) => RunStatus::Pending,
             Self::Executed(status) | Self::Departed(status, _) => *status,
         }
     }
 
     /// Queues a run that was not started meanwhile.
-    fn queued(self) -> Self {
+    fn queued(self, mark: QueuedMark) -> Self {
         match self {
-            Self::Admitted => Self::Queued,
+            Self::Admitted => Self::Queued(mark),
             other => other,
         }
     }
@@ -99,12 +100,29 @@ impl Stage {
     fn executed(self, status: RunStatus) -> Self {
         match self {
             Self::Departed(_, departure) => Self::Departed(status, departure),
-            Self::Admitted | Self::Queued | Self::Executed(_) => Self::Executed(status),
+            Self::Admitted | Self::Queued(_) | Self::Executed(_) => Self::Executed(status),
         }
     }
 
     fn departed(self, departure: Departure) -> Self {
         Self::Departed(self.status(), departure)
+    }
+}
+
+/// Mark of a queued run, which is counted while the mark exists.
+#[derive(Debug)]
+struct QueuedMark(Arc<AtomicUsize>);
+
+impl QueuedMark {
+    fn counted_by(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for QueuedMark {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -134,14 +152,9 @@ impl ActiveRun {
         *stage = transition(std::mem::replace(&mut *stage, Stage::Admitted));
     }
 
-    /// Marks the run as queued, unless it was started meanwhile.
-    pub(crate) fn enqueue(&self) {
-        self.change(Stage::queued);
-    }
-
     /// Reports whether the run is queued.
     pub(crate) fn is_waiting(&self) -> bool {
-        matches!(*self.stage.lock(), Stage::Queued)
+        matches!(*self.stage.lock(), Stage::Queued(_))
     }
 
     /// Requests the run to stop. Only the first reason is used.
@@ -195,21 +208,25 @@ impl ActiveRun {
 
 /// Handles of active runs by id.
 #[derive(Debug, Default)]
-pub(crate) struct ActiveRuns(Mutex<BTreeMap<RunId, Arc<ActiveRun>>>);
+pub(crate) struct ActiveRuns {
+    handles: Mutex<BTreeMap<RunId, Arc<ActiveRun>>>,
+    /// Number of queued runs. Each end of a run asks for it, so the handles are not searched.
+    queued: Arc<AtomicUsize>,
+}
 
 impl ActiveRuns {
     /// Adds a handle. Returns `false`, without a change, if the run already has one.
     pub(crate) fn insert_new(&self, run_id: &RunId, active: &Arc<ActiveRun>) -> bool {
-        let mut handles = self.0.lock();
+        let mut handles = self.handles.lock();
         !handles.contains_key(run_id) && handles.insert(run_id.clone(), active.clone()).is_none()
     }
 
     pub(crate) fn get(&self, run_id: &RunId) -> Option<Arc<ActiveRun>> {
-        self.0.lock().get(run_id).cloned()
+        self.handles.lock().get(run_id).cloned()
     }
 
     pub(crate) fn get_or_insert(&self, run_id: &RunId) -> Arc<ActiveRun> {
-        self.0
+        self.handles
             .lock()
             .entry(run_id.clone())
             .or_insert_with(ActiveRun::new)
@@ -217,12 +234,17 @@ impl ActiveRuns {
     }
 
     pub(crate) fn remove(&self, run_id: &RunId) {
-        self.0.lock().remove(run_id);
+        self.handles.lock().remove(run_id);
+    }
+
+    /// Marks a run as queued, unless it was started meanwhile.
+    pub(crate) fn enqueue(&self, active: &ActiveRun) {
+        active.change(|stage| stage.queued(QueuedMark::counted_by(&self.queued)));
     }
 
     /// Removes this handle, but not that of a later attempt.
     pub(crate) fn remove_exactly(&self, run_id: &RunId, active: &Arc<ActiveRun>) {
-        let mut handles = self.0.lock();
+        let mut handles = self.handles.lock();
         if handles
             .get(run_id)
             .is_some_and(|existing| Arc::ptr_eq(existing, active))
@@ -234,7 +256,7 @@ impl ActiveRuns {
     /// Returns the handle for an attempt that starts: the handle of the queued run, or a new one
     /// that replaces and fences the handle of an earlier attempt.
     pub(crate) fn for_attempt(&self, run_id: &RunId) -> Arc<ActiveRun> {
-        let mut handles = self.0.lock();
+        let mut handles = self.handles.lock();
         if let Some(existing) = handles.get(run_id) {
             if existing.status() == RunStatus::Pending && existing.stop.lock().is_none() {
                 return existing.clone();
@@ -248,7 +270,7 @@ impl ActiveRuns {
 
     /// Returns the runs that this process executes, without queued ones.
     pub(crate) fn executed(&self) -> Vec<(RunId, Arc<ActiveRun>)> {
-        let handles = self.0.lock();
+        let handles = self.handles.lock();
         handles
             .iter()
             .filter(|(_, active)| active.status() != RunStatus::Pending)
@@ -258,7 +280,7 @@ impl ActiveRuns {
 
     /// Returns the queued runs.
     pub(crate) fn waiting(&self) -> Vec<(RunId, Arc<ActiveRun>)> {
-        let handles = self.0.lock();
+        let handles = self.handles.lock();
         handles
             .iter()
             .filter(|(_, active)| active.is_waiting())
@@ -268,7 +290,7 @@ impl ActiveRuns {
 
     /// Reports whether any run is queued here.
     pub(crate) fn any_waiting(&self) -> bool {
-        self.0.lock().values().any(|active| active.is_waiting())
+        self.queued.load(Ordering::SeqCst) > 0
     }
 }
 
@@ -278,15 +300,27 @@ mod tests {
 
     #[test]
     fn started_run_is_not_queued_again() {
-        let active = ActiveRun::new();
-        active.enqueue();
-        assert!(active.is_waiting());
+        let (runs, active) = (ActiveRuns::default(), ActiveRun::new());
+        runs.enqueue(&active);
+        assert!(active.is_waiting() && runs.any_waiting());
         active.set_status(RunStatus::Starting);
-        active.enqueue();
+        assert!(!runs.any_waiting());
+        runs.enqueue(&active);
         assert_eq!(
             (active.is_waiting(), active.status()),
             (false, RunStatus::Starting)
         );
+        assert!(!runs.any_waiting());
+    }
+
+    #[test]
+    fn removed_handle_of_queued_run_is_not_counted() {
+        let runs = ActiveRuns::default();
+        let id = RunId::parse("r1").unwrap();
+        runs.enqueue(&runs.get_or_insert(&id));
+        assert!(runs.any_waiting());
+        runs.remove(&id);
+        assert!(!runs.any_waiting());
     }
 
     #[tokio::test]
@@ -299,7 +333,7 @@ mod tests {
             values: None,
         };
         active.finished(outcome.clone());
-        active.enqueue();
+        ActiveRuns::default().enqueue(&active);
         assert_eq!(active.ended().await, Some(outcome));
         assert_eq!(active.status(), RunStatus::Success);
     }
