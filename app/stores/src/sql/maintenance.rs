@@ -237,7 +237,7 @@ const READ_MARK: &str = "SELECT held_until, holder FROM duties WHERE name = $1";
 /// Selects runs that ended after a mark. A dedicated index serves it.
 const NEXT_ENDED: &str = "\
     SELECT updated_at, run_id, thread_id FROM runs \
-    WHERE status NOT IN ('pending', 'starting', 'running') AND updated_at <= $1 \
+    WHERE status <> 'pending' AND status <> 'starting' AND status <> 'running' AND updated_at <= $1 \
         AND updated_at >= $2 AND (updated_at > $2 OR run_id > $3) \
     ORDER BY updated_at, run_id LIMIT $4";
 

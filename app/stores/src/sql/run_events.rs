@@ -9,7 +9,7 @@ use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_runtime::runs::store::{
     EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category,
 };
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
     PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select, Statement, Value,
@@ -166,6 +166,28 @@ const INSERT_EVENT: &str = "\
     INSERT INTO run_events (seq, thread_id, run_id, user_id, event_type, category, content, event_metadata, created_at) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
+const LAST_SEQ: &str = "SELECT last_seq FROM run_event_counters WHERE thread_id = ?1";
+const SET_LAST_SEQ: &str = "UPDATE run_event_counters SET last_seq = ?2 WHERE thread_id = ?1";
+const INSERT_LAST_SEQ: &str =
+    "INSERT INTO run_event_counters (thread_id, last_seq) VALUES (?1, ?2)";
+
+/// Reserves numbers in a thread's journal, and returns the last one. Two statements are cheaper
+/// than one that returns a row, for which SQLite creates a temporary table.
+fn take_seqs(connection: &rusqlite::Connection, thread: &str, count: i64) -> rusqlite::Result<i64> {
+    let mut last_seq = connection.prepare_cached(LAST_SEQ)?;
+    let former: Option<i64> = last_seq.query_row([thread], |row| row.get(0)).optional()?;
+    let last = former.unwrap_or_default() + count;
+    let write = if former.is_some() {
+        SET_LAST_SEQ
+    } else {
+        INSERT_LAST_SEQ
+    };
+    connection
+        .prepare_cached(write)?
+        .execute(params![thread, last])?;
+    Ok(last)
+}
+
 /// Inserts events of one thread in order, with prepared statements.
 pub(crate) fn insert_events(
     connection: &rusqlite::Connection,
@@ -175,9 +197,7 @@ pub(crate) fn insert_events(
         return Ok(());
     };
     let count = i64::try_from(events.len()).unwrap_or(i64::MAX);
-    let last: i64 = connection
-        .prepare_cached(TAKE_SEQS)?
-        .query_row(params![first.thread_id.as_str(), count], |row| row.get(1))?;
+    let last = take_seqs(connection, first.thread_id.as_str(), count)?;
     let mut insert = connection.prepare_cached(INSERT_EVENT)?;
     for (event, seq) in events.iter().zip(last - count + 1..) {
         insert.execute(params![
@@ -292,7 +312,7 @@ fn event(row: run_event::Model) -> Result<RunEvent, String> {
             user_id: row.user_id,
             event_type: row.event_type,
             category: row.category,
-            content: from_json(&row.content)?,
+            content: from_json::<serde_json::Value>(&row.content)?.into(),
             metadata: from_json(&row.event_metadata)?,
             created_at: moment(row.created_at),
         },

@@ -33,6 +33,7 @@ mod m0030_used_states;
 mod m0036_thread_log;
 mod m0037_user_runs;
 mod m0038_run_functions;
+mod m0039_run_indexes;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -75,6 +76,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0036_thread_log::ThreadLog),
             Box::new(m0037_user_runs::UserRuns),
             Box::new(m0038_run_functions::RunFunctions),
+            Box::new(m0039_run_indexes::RunIndexes),
         ]
     }
 }

@@ -95,11 +95,23 @@ pub(super) fn number(commit: &RunCommit) -> i64 {
 
 const LOCK_THREAD: &str = "SELECT 'locked' FROM threads_meta WHERE thread_id = ? FOR UPDATE";
 
-pub(super) const END_THREAD: &str = "\
-    UPDATE threads_meta SET updated_at = ?, state_updated_at = ?, display_name = COALESCE(?, display_name), status = CASE WHEN EXISTS (\
-        SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
-            AND runs.status IN ('pending', 'starting', 'running')) THEN 'busy' ELSE ? END \
-    WHERE thread_id = ? RETURNING 'thread', temporary, status";
+macro_rules! end_thread {
+    () => {
+        "\
+            UPDATE threads_meta SET updated_at = ?, state_updated_at = ?, display_name = COALESCE(?, display_name), status = CASE WHEN EXISTS (\
+                SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
+                    AND runs.status IN ('pending', 'starting', 'running')) THEN 'busy' ELSE ? END \
+            WHERE thread_id = ?"
+    };
+}
+
+/// Ends the activity of a thread.
+pub(super) const END_THREAD: &str = end_thread!();
+
+/// Ends the activity of a thread, and returns its row. SQLite creates a temporary table for the
+/// returned row and a journal for the statement, so prepared commits use [`END_THREAD`].
+const END_AND_RETURN_THREAD: &str =
+    concat!(end_thread!(), " RETURNING 'thread', temporary, status");
 
 fn end_thread(
     statements: &mut StatementBatch,
@@ -117,7 +129,7 @@ fn end_thread(
     let (run, status) = (commit.run_id.as_str(), end.thread_status.as_str());
     let at = micros(commit.at);
     statements.add(
-        END_THREAD,
+        END_AND_RETURN_THREAD,
         [
             at.into(),
             at.into(),

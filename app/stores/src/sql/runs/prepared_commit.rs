@@ -121,10 +121,10 @@ fn end_run(
     let plain_text = |text: &Option<String>| text.as_deref().map(plain);
     let title = end.title.as_deref().map(short_title);
     let thread = commit.thread_id.as_str();
-    // The thread's row is written before the run's, as in admission. It returns a row.
+    // The thread's row is written before the run's, as in admission.
     let mut end_thread = connection.prepare_cached(END_THREAD)?;
     let status = end.thread_status.as_str();
-    end_thread.exists(params![at, at, title, run, status, thread])?;
+    end_thread.execute(params![at, at, title, run, status, thread])?;
     let values = params![
         run,
         at,

@@ -13,13 +13,12 @@ use crate::db::text_lock::lock_text;
 const UNLOCKED_MARGIN: u64 = 64;
 
 const COUNT: &str = "\
-    SELECT COUNT(CASE WHEN status <> 'pending' THEN 1 END), \
-        COUNT(CASE WHEN status = 'pending' AND cancel_action IS NULL THEN 1 END) \
-    FROM runs WHERE user_id = $1 AND status IN ('pending', 'starting', 'running')";
+    SELECT (SELECT COUNT(*) FROM runs WHERE user_id = $1 AND status IN ('starting', 'running')), \
+        (SELECT COUNT(*) FROM runs WHERE user_id = $1 AND status = 'pending' AND cancel_action IS NULL)";
 
 /// Counts the active runs of a user with prepared statements of SQLite.
 pub(super) const COUNT_ACTIVE: &str = "\
-    SELECT COUNT(*) FROM runs WHERE user_id = ?1 AND status IN ('pending', 'starting', 'running') AND status <> 'pending'";
+    SELECT COUNT(*) FROM runs WHERE user_id = ?1 AND status IN ('starting', 'running')";
 
 /// Counts the user's runs while no other transaction starts or queues one. Counts nothing if the
 /// run has no limits.
@@ -101,6 +100,5 @@ pub(super) fn user_may_start(max: u64) -> SimpleExpr {
     ))
 }
 
-/// Condition on the table `active`, written like the condition of the index of unfinished runs.
-const IS_ACTIVE: &str =
-    "active.status IN ('pending', 'starting', 'running') AND active.status <> 'pending'";
+/// Condition on the table `active`, written like the condition of the index of owned runs.
+const IS_ACTIVE: &str = "active.status IN ('starting', 'running')";
