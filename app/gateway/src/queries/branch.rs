@@ -99,7 +99,7 @@ pub fn repeated(
     }
     for row in details {
         if let Some(run) = runs.get(&row.event.run_id) {
-            rows.push((row.seq, seed.row(row, run, row.event.content.clone())));
+            rows.push((row.seq, seed.row(row, run, row.event.content.to_value())));
         }
     }
     rows.sort_by_key(|(seq, _)| *seq);
@@ -116,7 +116,7 @@ impl Seed<'_> {
             thread_id: self.branch.clone(),
             run_id: run.clone(),
             user_id: self.user.map(str::to_owned),
-            content,
+            content: content.into(),
             ..row.event.clone()
         };
         let original = self.original.as_str().into();

@@ -17,7 +17,7 @@ fn row(seq: u64, run: &str, kind: &str, id: &str) -> RunEvent {
         user_id: Some("ann".to_owned()),
         event_type: "llm.ai.response".to_owned(),
         category: category::MESSAGE.to_owned(),
-        content: json!({ "type": kind, "id": id, "content": "text" }),
+        content: json!({ "type": kind, "id": id, "content": "text" }).into(),
         metadata: Map::new(),
         created_at: Utc.timestamp_opt(0, 0).single().expect("a time"),
     };

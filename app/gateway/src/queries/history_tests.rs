@@ -32,7 +32,7 @@ fn row(seq: u64, run_id: &str, content: Value) -> RunEvent {
         user_id: None,
         event_type: "llm.ai.response".to_owned(),
         category: category::MESSAGE.to_owned(),
-        content,
+        content: content.into(),
         metadata: Map::new(),
         created_at: Utc.timestamp_opt(0, 0).single().expect("a time"),
     };

@@ -18,7 +18,7 @@ async fn journal(
         user_id: Some("default".to_owned()),
         event_type: "llm.ai.response".to_owned(),
         category: "message".to_owned(),
-        content,
+        content: content.into(),
         metadata: [("caller".to_owned(), Value::from(caller))]
             .into_iter()
             .collect(),

@@ -80,7 +80,8 @@ async fn messages_beyond_the_limit_are_on_the_page_before() {
         user_id: Some("default".to_owned()),
         event_type: "llm.ai.response".to_owned(),
         category: "message".to_owned(),
-        content: json!({ "type": "ai", "id": format!("m{n}"), "content": "x".repeat(LARGE) }),
+        content: json!({ "type": "ai", "id": format!("m{n}"), "content": "x".repeat(LARGE) })
+            .into(),
         metadata: [("caller".to_owned(), json!("lead_agent"))]
             .into_iter()
             .collect(),

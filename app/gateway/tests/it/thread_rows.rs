@@ -116,7 +116,7 @@ impl ThreadStore for Threads {
             user_id: thread.user_id,
             event_type: "thread.made".to_owned(),
             category: "trace".to_owned(),
-            content: Value::Null,
+            content: Value::Null.into(),
             metadata: Map::new(),
             created_at: thread.at,
         };

@@ -279,7 +279,7 @@ impl EventLine {
             user_id: event.user_id,
             event_type: event.event_type,
             category: event.category,
-            content: event.content,
+            content: event.content.into_value(),
             metadata: event.metadata,
             created_at: micros(event.created_at),
         }
@@ -294,7 +294,7 @@ impl EventLine {
                 user_id: self.user_id,
                 event_type: self.event_type,
                 category: self.category,
-                content: self.content,
+                content: self.content.into(),
                 metadata: self.metadata,
                 created_at: moment(self.created_at),
             },

@@ -120,7 +120,7 @@ fn row(thread: &ThreadId, entry: &AuxiliaryUsage, caller: &str) -> Option<NewRun
         user_id: entry.user_id.clone(),
         event_type: AUXILIARY_USAGE.to_owned(),
         category: category::USAGE.to_owned(),
-        content: json!({ "caller": caller, "model": entry.model, "usage": entry.usage }),
+        content: json!({ "caller": caller, "model": entry.model, "usage": entry.usage }).into(),
         metadata: Map::new(),
         created_at: entry.created_at,
     })

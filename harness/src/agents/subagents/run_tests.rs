@@ -286,7 +286,7 @@ impl Rig {
             .await
             .unwrap();
         rows.into_iter()
-            .map(|row| (row.event.event_type, row.event.content))
+            .map(|row| (row.event.event_type, row.event.content.into_value()))
             .collect()
     }
 }

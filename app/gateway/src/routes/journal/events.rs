@@ -47,7 +47,7 @@ pub(crate) async fn run_events(
         .iter()
         .filter(fits)
         .take(limit)
-        .map(|row| event_json(row, row.event.content.clone()));
+        .map(|row| event_json(row, row.event.content.to_value()));
     let mut response = Json(json.collect::<Vec<Value>>()).into_response();
     if let Some(next) = next {
         response.headers_mut().insert(NEXT, HeaderValue::from(next));

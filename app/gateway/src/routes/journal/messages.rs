@@ -137,7 +137,7 @@ fn shape(
     rows.iter()
         .map(|row| {
             let mut content =
-                message_of(thread, row).map_or_else(|| row.event.content.clone(), Value::Object);
+                message_of(thread, row).map_or_else(|| row.event.content.to_value(), Value::Object);
             let is_last = last_answers.get(&row.event.run_id) == Some(&row.seq);
             if let Some(seconds) = durations.get(row.event.run_id.as_str()).filter(|_| is_last) {
                 add_turn_duration(&mut content, *seconds);

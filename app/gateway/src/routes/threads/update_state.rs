@@ -355,7 +355,7 @@ async fn record_removals(
         user_id: record.user_id.clone(),
         event_type: MESSAGE_REMOVED.to_owned(),
         category: category::TRACE.to_owned(),
-        content: json!({ "ids": removed }),
+        content: json!({ "ids": removed }).into(),
         metadata: Map::new(),
         created_at: state.process.clock.now(),
     };

@@ -10,7 +10,7 @@ use super::pending_answers::{AnswerState, PendingAnswer, PendingAnswers};
 use super::subagents;
 use crate::agent::{AgentEvent, MiddlewareAction, ModelCallRecord, is_auxiliary, is_flow_node};
 use crate::definition::RunFailure;
-use crate::ports::{NewRunEvent, category};
+use crate::ports::{EventContent, NewRunEvent, category};
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_core::messages::{Message, kwargs};
@@ -250,7 +250,7 @@ impl RunEventCallback {
 
     fn trace_answer(&mut self, answer: &Message, metadata: Map<String, Value>) {
         let answer = answer.with(|body| body.content = self.clip(&body.content.text()).into());
-        self.push("llm.ai.response", category::TRACE, json!(answer), metadata);
+        self.push("llm.ai.response", category::TRACE, answer, metadata);
     }
 
     fn write_final(&mut self) {
@@ -336,8 +336,7 @@ impl RunEventCallback {
 
     fn message(&mut self, event_type: &str, message: &Message, metadata: Map<String, Value>) {
         self.message_count += 1;
-        let content = serde_json::to_value(message).unwrap_or(Value::Null);
-        self.push(event_type, category::MESSAGE, content, metadata);
+        self.push(event_type, category::MESSAGE, message.clone(), metadata);
     }
 
     pub(super) fn trace(&mut self, event_type: &str, content: Value) {
@@ -348,7 +347,7 @@ impl RunEventCallback {
         &mut self,
         event_type: &str,
         category: &str,
-        content: Value,
+        content: impl Into<EventContent>,
         metadata: Map<String, Value>,
     ) {
         self.pending.push(NewRunEvent {
@@ -357,7 +356,7 @@ impl RunEventCallback {
             user_id: self.user_id.clone(),
             event_type: event_type.to_owned(),
             category: category.to_owned(),
-            content,
+            content: content.into(),
             metadata,
             created_at: self.clock.now(),
         });

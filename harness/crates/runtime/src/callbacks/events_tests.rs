@@ -25,7 +25,8 @@ fn messages(journal: &mut RunEventCallback) -> Vec<String> {
         .flush()
         .into_iter()
         .filter(|row| row.category == category::MESSAGE);
-    let messages = rows.map(|row| serde_json::from_value::<Message>(row.content).unwrap());
+    let messages =
+        rows.map(|row| serde_json::from_value::<Message>(row.content.into_value()).unwrap());
     messages
         .map(|message| format!("{}:{}", message.type_name(), message.content.text()))
         .collect()

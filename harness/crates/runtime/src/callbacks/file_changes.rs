@@ -18,7 +18,7 @@ impl RunEventCallback {
         self.push(
             WORKSPACE_CHANGES,
             category::WORKSPACE,
-            text.into(),
+            Value::String(text),
             metadata,
         );
     }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
+use super::event_content::EventContent;
 use crate::definition::StoreError;
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
@@ -53,7 +54,7 @@ pub struct NewRunEvent {
     /// Category of the event, see [`category`]; at most 16 characters.
     pub category: String,
     /// Content, any JSON.
-    pub content: Value,
+    pub content: EventContent,
     /// Facts about the event, such as `caller` and `usage`.
     pub metadata: Map<String, Value>,
     /// Time of the event.
@@ -133,7 +134,7 @@ impl Default for EventQuery {
 ///     user_id: Some("ann".to_owned()),
 ///     event_type: "llm.ai.response".to_owned(),
 ///     category: category::MESSAGE.to_owned(),
-///     content: "Hello".into(),
+///     content: serde_json::json!("Hello").into(),
 ///     metadata: Default::default(),
 ///     created_at: DateTime::UNIX_EPOCH,
 /// };

@@ -8,10 +8,10 @@
 pub use crate::agent::{CallEntry, CallProgress, ToolLedger};
 pub use crate::definition::{RequestKey, StoreError};
 pub use crate::ports::{
-    AdmitError, Admitted, AuxiliaryUsage, Claimed, CommitError, CreatedResource, EventQuery,
-    KeyState, Lease, NODE_EVENT, NODE_EVENTS_OMITTED, NewRun, NewRunEvent, NodeRecord, NodeStore,
-    Order, OwnedRun, RequestStore, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore,
-    RunEnd, RunEvent, RunEventStore, RunListQuery, RunQueryStore, StoreLockStatus,
+    AdmitError, Admitted, AuxiliaryUsage, Claimed, CommitError, CreatedResource, EventContent,
+    EventQuery, KeyState, Lease, NODE_EVENT, NODE_EVENTS_OMITTED, NewRun, NewRunEvent, NodeRecord,
+    NodeStore, Order, OwnedRun, RequestStore, RunCommit, RunCommitStore, RunCreateStore,
+    RunDeleteStore, RunEnd, RunEvent, RunEventStore, RunListQuery, RunQueryStore, StoreLockStatus,
     StoredRunRequest, UnfinishedRun, UsageLedger, WORKSPACE_CHANGES, WebhookCall, WebhookDelivery,
     WebhookOutbox, WebhookOutboxEntry, category,
 };

@@ -137,7 +137,7 @@ async fn lost_input(
     // stay the same message.
     let journaled_message = journaled
         .as_ref()
-        .and_then(|row| serde_json::from_value::<Message>(row.event.content.clone()).ok());
+        .and_then(|row| serde_json::from_value::<Message>(row.event.content.to_value()).ok());
     if let (Some(journaled_message), Some(last)) = (
         journaled_message,
         messages.iter_mut().rfind(|message| message.is_human()),
@@ -174,7 +174,7 @@ async fn lost_input(
             user_id: run.user_id.clone(),
             event_type: HUMAN_INPUT.to_owned(),
             category: category::MESSAGE.to_owned(),
-            content: serde_json::to_value(message).unwrap_or(Value::Null),
+            content: message.clone().into(),
             metadata: serde_json::Map::new(),
             created_at: run.created_at,
         });

@@ -163,7 +163,9 @@ pub(crate) async fn rows(process: &RunsFacade, event_type: &str) -> Vec<Value> {
         .list(&thread(), &query, &Owner::None)
         .await
         .unwrap();
-    rows.into_iter().map(|row| row.event.content).collect()
+    rows.into_iter()
+        .map(|row| row.event.content.into_value())
+        .collect()
 }
 
 pub(crate) async fn human_rows(process: &RunsFacade) -> usize {

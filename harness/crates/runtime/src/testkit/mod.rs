@@ -256,7 +256,7 @@ pub fn event(on: &str, of: &str, text: &str) -> NewRunEvent {
         user_id: Some(USER.to_owned()),
         event_type: "llm.ai.response".to_owned(),
         category: category::MESSAGE.to_owned(),
-        content: json!({"text": text}),
+        content: json!({"text": text}).into(),
         metadata: object(json!({"caller": "lead_agent"})),
         created_at: at(3),
     }

@@ -126,7 +126,7 @@ pub async fn any_json_is_read_back_unchanged(open: impl AsyncFn() -> RunStores) 
     let batch: Vec<NewRunEvent> = contents
         .iter()
         .map(|content| NewRunEvent {
-            content: content.clone(),
+            content: content.clone().into(),
             ..event("t1", "r1", "")
         })
         .collect();

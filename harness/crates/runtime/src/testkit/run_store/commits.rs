@@ -58,7 +58,7 @@ pub async fn commit_writes_events_checkpoints_and_status_atomically(
     assert_eq!(
         events
             .iter()
-            .map(|event| (event.seq, &event.event.content))
+            .map(|event| (event.seq, &*event.event.content))
             .collect::<Vec<_>>(),
         [(1, &json!({"text": "a"})), (2, &json!({"text": "b"}))]
     );
