@@ -403,9 +403,10 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_thread ON runs (thread_id, created_at DESC, run_id DESC);
 CREATE INDEX runs_by_user ON runs (user_id, created_at DESC, run_id DESC);
 CREATE UNIQUE INDEX runs_one_owned_per_thread ON runs (thread_id) WHERE status IN ('starting', 'running');
-CREATE INDEX runs_over ON runs (updated_at) WHERE status NOT IN ('pending', 'starting', 'running');
+CREATE INDEX runs_over ON runs (updated_at) WHERE status <> 'pending' AND status <> 'starting' AND status <> 'running';
+CREATE INDEX runs_owned_by_user ON runs (user_id) WHERE status IN ('starting', 'running');
+CREATE INDEX runs_pending_by_user ON runs (user_id) WHERE status = 'pending';
 CREATE INDEX runs_unfinished_by_thread ON runs (thread_id, created_at, run_id) WHERE status IN ('pending', 'starting', 'running');
-CREATE INDEX runs_unfinished_by_user ON runs (user_id, status) WHERE status IN ('pending', 'starting', 'running');
 CREATE INDEX runs_waiting ON runs (created_at, run_id) WHERE status = 'pending';
 CREATE TABLE scheduled_task_runs (
     task_run_id TEXT NOT NULL PRIMARY KEY,
