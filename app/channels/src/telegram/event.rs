@@ -13,6 +13,9 @@ use super::words::normalize;
 pub(super) const ALLOWED_UPDATES: &[&str] =
     &["message", "callback_query", "stopped_message_generation"];
 
+/// Maximum length of the id of a press, in bytes. It becomes the id of an event.
+const MAX_PRESS_ID: usize = 256;
+
 /// Reason why an update is no valid event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum DecodeError {
@@ -148,7 +151,10 @@ fn names_by_id(message: &Value, bot: i64) -> bool {
 }
 
 fn decode_press(query: &Value, now: DateTime<Utc>) -> Result<Option<Event>, DecodeError> {
-    let id = query["id"].as_str().ok_or(DecodeError::Field("id"))?;
+    let id = query["id"]
+        .as_str()
+        .filter(|id| (1..=MAX_PRESS_ID).contains(&id.len()))
+        .ok_or(DecodeError::Field("id"))?;
     let Some(sender) = decode_sender(&query["from"])? else {
         return Ok(None);
     };

@@ -155,6 +155,20 @@ fn bots_channels_and_service_messages_are_ignored() {
 }
 
 #[test]
+fn press_with_empty_or_long_id_is_refused() {
+    let press = |id: String| {
+        decoded(&json!({"update_id": 1, "callback_query": {
+            "id": id, "from": {"id": 4, "is_bot": false}, "data": "yes",
+            "message": {"message_id": 9, "chat": {"id": -5, "type": "group"}},
+        }}))
+    };
+    assert!(matches!(press("7".repeat(256)), Ok(Some(_))));
+    for id in [String::new(), "7".repeat(257)] {
+        assert_eq!(press(id), Err(DecodeError::Field("id")));
+    }
+}
+
+#[test]
 fn press_stop_and_migration_are_events() {
     let press = decoded(&json!({"update_id": 1, "callback_query": {
         "id": "77", "from": {"id": 4, "is_bot": false}, "data": "yes",
