@@ -1,6 +1,7 @@
 //! Limits the memory of answers: large ones take turns to be built, and have to fit into a budget
 //! until their clients have read them.
 
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -28,8 +29,9 @@ const SMALL: u64 = 64 << 10;
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for which a finished answer waits for the budget, with its memory.
 const BUDGET_TIMEOUT: Duration = Duration::from_secs(1);
-/// Number of possibly large answers that are built at the same time.
-const BUILDERS: usize = 4;
+/// Bounds of the number of possibly large answers that are built at the same time. An answer needs
+/// several times its size until it is built, and most of that work is done by processors.
+const BUILDERS: RangeInclusive<usize> = 2..=4;
 /// Endings of the routes that read whole states or lists of large entries.
 const LARGE_ROUTES: [&str; 14] = [
     "/history",
@@ -67,9 +69,17 @@ impl AnswerMemory {
     pub(crate) fn new(bytes: usize) -> Self {
         Self(Arc::new(Answers {
             budget: MemoryBudget::new("deerflow_answer_bytes", bytes, bytes / 2),
-            builders: FairPermits::new("states", BUILDERS),
+            builders: FairPermits::new("states", builders()),
         }))
     }
+}
+
+/// Returns the number of possibly large answers that are built at the same time: one per processor
+/// within [`BUILDERS`].
+fn builders() -> usize {
+    std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .clamp(*BUILDERS.start(), *BUILDERS.end())
 }
 
 impl Answers {

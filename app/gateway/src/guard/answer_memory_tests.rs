@@ -22,7 +22,7 @@ fn router(building: &Arc<AtomicUsize>) -> Router {
         let number = building.fetch_add(1, Ordering::SeqCst) + 1;
         tokio::time::sleep(Duration::from_millis(10)).await;
         building.fetch_sub(1, Ordering::SeqCst);
-        assert!(number <= BUILDERS, "{number}");
+        assert!(number <= builders(), "{number}");
         vec![b'x'; 100 << 10]
     };
     Router::new()
@@ -128,7 +128,7 @@ fn routes_with_large_answers_are_known() {
 #[tokio::test(start_paused = true)]
 async fn request_that_is_not_received_takes_no_turn() {
     let router = router(&Arc::default());
-    let slow = (0..BUILDERS).map(|_| {
+    let slow = (0..builders()).map(|_| {
         let request = Request::get("/threads/t/state");
         let request = request.body(Body::from_stream(futures_util::stream::pending::<
             Result<Bytes, axum::Error>,
