@@ -17,8 +17,7 @@ use crate::error::ApiError;
 use crate::queries::history::{self, Hidden, MESSAGE_REMOVED};
 use crate::requests::NestedRef;
 use crate::responses::{
-    RawValues, RawView, StateView, ThreadFacts, end_error_json, is_rolled_back, state_json,
-    values_json,
+    RawView, StateView, ThreadFacts, end_error_json, is_rolled_back, state_json, values_json,
 };
 use crate::state::GatewayState;
 
@@ -295,19 +294,18 @@ pub(crate) async fn newest_state(
     let Some(stored) = platform_content(state, thread).await?.state else {
         return Ok(None);
     };
-    let values = RawValues::of(&stored);
     let view = StateView {
         subgraphs,
         ..StateView::of(Dialect::Platform)
     };
     let snapshot = Snapshot {
-        meta: stored.meta,
+        meta: stored.meta.clone(),
         state: ThreadState::default(),
         log_tail: 0,
     };
     Ok(Some(RawView::new(
         state_json(&snapshot, Map::new(), None, &view),
-        Some(values),
+        Some(stored.into()),
     )))
 }
 

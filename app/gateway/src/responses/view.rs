@@ -13,17 +13,18 @@ pub struct RawValues {
 }
 
 impl RawValues {
-    /// Returns the values of a stored state.
-    pub fn of(state: &StoredState) -> Self {
-        Self {
-            messages: state.messages.clone(),
-            channels: state.channels.clone(),
-        }
-    }
-
     /// Parses the values.
     pub fn read(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+impl From<StoredState> for RawValues {
+    fn from(state: StoredState) -> Self {
+        Self {
+            messages: state.messages,
+            channels: state.channels,
+        }
     }
 }
 

@@ -50,7 +50,8 @@ pub(crate) enum Prepared<T, E> {
 /// database. If it does not suit or the database refuses it, the [`Work`] runs instead.
 pub(crate) struct FastWork<A, T, E> {
     pub(crate) sqlite: PreparedWork<A, T, E>,
-    pub(crate) postgres: FunctionWork<A, T, E>,
+    /// `None` if Postgres has no function for the work.
+    pub(crate) postgres: Option<FunctionWork<A, T, E>>,
 }
 
 /// Work with prepared statements of SQLite. After an error the transaction is rolled back.

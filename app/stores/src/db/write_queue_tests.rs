@@ -31,7 +31,7 @@ async fn limit_pages(db: &Database, pages: &'static str) {
     };
     let fast = FastWork {
         sqlite: also_set,
-        postgres: |_, _| Box::pin(async { Ok(Prepared::Unsuited) }),
+        postgres: None,
     };
     let writes = db.writes();
     writes

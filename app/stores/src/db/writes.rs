@@ -134,7 +134,7 @@ impl Writes {
                 }
                 WriteMode::Direct(pool) => {
                     // A command on the file of a server writes to SQLite directly.
-                    if let Some(FastWork { postgres, .. }) = fast
+                    if let Some(postgres) = fast.and_then(|fast| fast.postgres)
                         && pool.get_database_backend() == DbBackend::Postgres
                         && let Some(done) = by_function(pool, &args, postgres).await
                     {

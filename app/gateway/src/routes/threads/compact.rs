@@ -82,7 +82,7 @@ pub(crate) async fn compact(State(state): App, ids: Ids, body: Body<ThreadCompac
         values,
         ..Update::default()
     };
-    let new_meta = change_state(&state, &record, &[update], None, Dialect::DeerFlow).await?;
+    let changed = change_state(&state, &record, vec![update], None, Dialect::DeerFlow).await?;
     let mut after = original;
     let total_tokens = after
         .apply(compaction.update, &*state.process.ids)
@@ -95,7 +95,7 @@ pub(crate) async fn compact(State(state): App, ids: Ids, body: Body<ThreadCompac
         "removed_message_count": compaction.removed,
         "preserved_message_count": compaction.preserved,
         "summary_updated": true,
-        "checkpoint_id": new_meta.checkpoint_id,
+        "checkpoint_id": changed.meta.checkpoint_id,
         "total_tokens": total_tokens,
     })))
 }

@@ -213,6 +213,7 @@ fn read_step(update: Map<String, Value>, alone: bool) -> (Update, Issues) {
         values,
         as_node: Some(as_node),
         goto,
+        ..Update::default()
     };
     (update, issues)
 }
@@ -226,7 +227,7 @@ async fn seeded(
     steps: Vec<Vec<Update>>,
     dialect: Dialect,
 ) -> Result<ThreadRecord, ApiError> {
-    let created = seed(&state, &record, request.as_ref(), &steps, dialect).await;
+    let created = seed(&state, &record, request.as_ref(), steps, dialect).await;
     if created.is_err()
         && let Err(error) = state
             .thread_services
@@ -243,7 +244,7 @@ async fn seed(
     state: &Arc<GatewayState>,
     record: &ThreadRecord,
     request: Option<&RequestKey>,
-    steps: &[Vec<Update>],
+    steps: Vec<Vec<Update>>,
     dialect: Dialect,
 ) -> Result<ThreadRecord, ApiError> {
     for step in steps {

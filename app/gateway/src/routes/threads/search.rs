@@ -260,7 +260,7 @@ impl Selection {
             tracing::error!(thread_id = %record.thread_id, damage, "a listed thread has no values");
         }
         let state = content.and_then(|content| content.state.as_ref());
-        let values = state.map(RawValues::of);
+        let values = state.cloned().map(RawValues::from);
         let facts = content.map(ThreadFacts::of).unwrap_or_default();
         let mut thread = thread_json(record, facts, Dialect::Platform);
         let reads_values = self

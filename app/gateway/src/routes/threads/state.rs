@@ -1,10 +1,10 @@
 //! `GET /threads/{t}/state`, also at a checkpoint, and `PATCH` of its metadata.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use harness::ids::{CheckpointId, ThreadId};
+use harness::runtime::checkpoint::Snapshot;
 use serde_json::Value;
 
 use super::client_metadata;
@@ -17,9 +17,11 @@ use crate::queries::threads::{
 };
 use crate::requests::bodies::{StateAt, StatePatch};
 use crate::requests::{NamedCheckpoint, checkpoint_of, nested_of};
-use crate::responses::{RawView, StateView, empty_state_json, state_json, values_json};
-use crate::routes::{App, JsonResult, ResponseResult};
+use crate::responses::{LargeJson, RawView, StateView, empty_state_json, state_json, values_json};
+use crate::routes::{App, ResponseResult};
 use crate::state::GatewayState;
+
+type StateResult = Result<LargeJson<Value>, ApiError>;
 
 /// Returns the newest state.
 pub(crate) async fn state(
@@ -32,28 +34,27 @@ pub(crate) async fn state(
     let subgraphs = subgraphs(&query, dialect)?;
     if !dialect.is_platform() {
         return Ok(
-            Json(state_of(&state, &thread, None, &StateView::of(dialect)).await?).into_response(),
+            LargeJson(state_of(&state, &thread, None, &StateView::of(dialect)).await?)
+                .into_response(),
         );
     }
     require_thread(&state, &thread).await?;
     let newest = newest_state(&state, &thread, subgraphs).await?;
-    Ok(
-        Json(
-            newest.unwrap_or_else(|| RawView::new(empty_state_json(&thread, None, dialect), None)),
-        )
-        .into_response(),
+    Ok(LargeJson(
+        newest.unwrap_or_else(|| RawView::new(empty_state_json(&thread, None, dialect), None)),
     )
+    .into_response())
 }
 
 /// Returns the state at the checkpoint in the path.
-pub(crate) async fn at(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> JsonResult {
+pub(crate) async fn at(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> StateResult {
     let thread = ids.thread()?;
     let view = StateView {
         subgraphs: subgraphs(&query, dialect)?,
         ..StateView::of(dialect)
     };
     let checkpoint = ids.checkpoint()?;
-    Ok(Json(
+    Ok(LargeJson(
         state_of(&state, &thread, Some(&checkpoint), &view).await?,
     ))
 }
@@ -64,7 +65,7 @@ pub(crate) async fn at_body(
     dialect: Dialect,
     ids: Ids,
     body: Body<StateAt>,
-) -> JsonResult {
+) -> StateResult {
     let thread = ids.thread()?;
     let is_missing = body.map().get("checkpoint").is_none_or(Value::is_null);
     let missing =
@@ -92,11 +93,11 @@ pub(crate) async fn at_body(
     if let Some(nested) = nested {
         require_thread(&state, &thread).await?;
         let nested_json = nested_state(&state, &thread, &nested, view.subgraphs).await?;
-        return Ok(Json(nested_json.unwrap_or_else(|| {
+        return Ok(LargeJson(nested_json.unwrap_or_else(|| {
             empty_state_json(&thread, checkpoint.as_ref(), dialect)
         })));
     }
-    Ok(Json(
+    Ok(LargeJson(
         state_of(&state, &thread, checkpoint.as_ref(), &view).await?,
     ))
 }
@@ -140,7 +141,6 @@ pub(crate) async fn state_of(
     checkpoint: Option<&CheckpointId>,
     view: &StateView,
 ) -> Result<Value, ApiError> {
-    let dialect = view.dialect;
     require_thread(state, thread).await?;
     let Some(snapshot) = state
         .thread_services
@@ -149,8 +149,10 @@ pub(crate) async fn state_of(
         .await?
     else {
         return match checkpoint {
-            Some(id) if !dialect.is_platform() => Err(ApiError::CheckpointNotFound(id.to_string())),
-            requested => Ok(empty_state_json(thread, requested, dialect)),
+            Some(id) if !view.dialect.is_platform() => {
+                Err(ApiError::CheckpointNotFound(id.to_string()))
+            }
+            requested => Ok(empty_state_json(thread, requested, view.dialect)),
         };
     };
     let kind = if checkpoint.is_some() {
@@ -158,15 +160,25 @@ pub(crate) async fn state_of(
     } else {
         SnapshotKind::Newest
     };
-    let messages = messages(state, &snapshot, kind, dialect).await?;
+    snapshot_json(state, &snapshot, kind, view).await
+}
+
+/// Returns the JSON of a snapshot.
+pub(super) async fn snapshot_json(
+    state: &GatewayState,
+    snapshot: &Snapshot,
+    kind: SnapshotKind,
+    view: &StateView,
+) -> Result<Value, ApiError> {
+    let messages = messages(state, snapshot, kind, view.dialect).await?;
     let successor = if kind == SnapshotKind::Past {
-        successor(state, &snapshot, dialect).await?
+        successor(state, snapshot, view.dialect).await?
     } else {
         None
     };
     Ok(state_json(
-        &snapshot,
-        values_json(&snapshot, messages),
+        snapshot,
+        values_json(snapshot, messages),
         successor.as_ref(),
         view,
     ))

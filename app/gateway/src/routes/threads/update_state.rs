@@ -3,23 +3,20 @@
 
 use std::collections::HashSet;
 
-use axum::Json;
 use axum::extract::State;
 use deerflow_domain::threads::ThreadRecord;
-use harness::ids::{CheckpointId, RunId, ThreadId};
+use harness::ids::{CheckpointId, RunId};
 use harness::messages::{Message, REMOVE_ALL};
-use harness::runtime::checkpoint::{
-    CheckpointMeta, CheckpointSource, ExternalUpdate, PutError, Snapshot,
-};
+use harness::runtime::checkpoint::{CheckpointSource, ExternalUpdate, PutError, Snapshot};
 use harness::runtime::compute::{Size, heavy_poll};
 use harness::runtime::runs::store::{NewRunEvent, category};
 use harness::runtime::runs::{RunError, ThreadStatus};
 use harness::state::{Channels, StateError, StateUpdate, ThreadState};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::pending_tasks::{PendingTasks, node_write, pending_tasks, thread_agent};
-use super::state::state_of;
-use super::update::{Update, busy, refused};
+use super::state::snapshot_json;
+use super::update::{LOCATION, Update, busy, refused};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
@@ -28,8 +25,8 @@ use crate::queries::threads::{SnapshotKind, all_runs, require_thread, transcript
 use crate::requests::{
     NamedCheckpoint, StateValues, bodies, checkpoint_of, nested_of, read_values,
 };
-use crate::responses::{StateView, checkpoint_json};
-use crate::routes::{App, JsonResult};
+use crate::responses::{LargeJson, StateView, checkpoint_json};
+use crate::routes::App;
 use crate::state::GatewayState;
 
 /// Maximum number of attempts after concurrent changes.
@@ -40,7 +37,7 @@ pub(crate) async fn update_state(
     dialect: Dialect,
     ids: Ids,
     body: Body<bodies::StateUpdate>,
-) -> JsonResult {
+) -> Result<LargeJson<Value>, ApiError> {
     let thread = ids.thread()?;
     let (body, mut issues) = body.parts();
     let named = NamedCheckpoint {
@@ -57,7 +54,7 @@ pub(crate) async fn update_state(
     let update = Update {
         values: body.values.unwrap_or_default(),
         as_node: body.as_node,
-        goto: Vec::new(),
+        ..Update::default()
     };
     if nested.is_some() {
         return Err(ApiError::BadRequest(
@@ -69,28 +66,28 @@ pub(crate) async fn update_state(
     if record.status == ThreadStatus::Busy {
         return Err(busy());
     }
-    let meta = change_state(&state, &record, &[update], from.as_ref(), dialect).await?;
-    response(&state, &thread, &meta, dialect).await
+    let changed = change_state(&state, &record, vec![update], from.as_ref(), dialect).await?;
+    response(&state, changed, dialect).await
 }
 
 /// Writes updates as one checkpoint on top of the newest, or of `from`.
 pub(super) async fn change_state(
     state: &GatewayState,
     record: &ThreadRecord,
-    updates: &[Update],
+    mut updates: Vec<Update>,
     from: Option<&CheckpointId>,
     dialect: Dialect,
-) -> Result<CheckpointMeta, ApiError> {
+) -> Result<Snapshot, ApiError> {
     for _ in 0..MAX_ATTEMPTS {
         match (StateChange {
             record,
-            updates,
+            updates: &mut updates,
             from,
         })
         .write(state, dialect)
         .await?
         {
-            WriteOutcome::Done(meta) => return Ok(*meta),
+            WriteOutcome::Done(changed) => return Ok(*changed),
             WriteOutcome::Moved => {
                 tracing::debug!(thread_id = %record.thread_id, "the thread changed concurrently, retrying the state update")
             }
@@ -104,14 +101,14 @@ pub(super) async fn change_state(
 /// A requested change of a thread.
 struct StateChange<'a> {
     record: &'a ThreadRecord,
-    updates: &'a [Update],
+    updates: &'a mut [Update],
     from: Option<&'a CheckpointId>,
 }
 
 /// Outcome of one attempt.
 enum WriteOutcome {
     /// Written as this checkpoint.
-    Done(Box<CheckpointMeta>),
+    Done(Box<Snapshot>),
     /// The thread changed since it was read.
     Moved,
 }
@@ -158,13 +155,13 @@ impl StateChange<'_> {
             .unwrap_or_default()
             .defined_by(channels.clone());
         let mut position = None;
-        for update in updates {
+        for update in &mut *updates {
             let machine = position.as_ref().map_or(
                 base.as_ref().and_then(|base| base.meta.machine.as_ref()),
                 |at: &PendingTasks| at.machine.as_ref(),
             );
             let values = match node_write(state, &agent, update, &after, machine)? {
-                None => update.values.clone(),
+                None => update.read(&channels, dialect)?,
                 Some(written) => {
                     names_channels = true;
                     position = Some(PendingTasks {
@@ -175,10 +172,9 @@ impl StateChange<'_> {
                     after
                         .apply_within(written.update, most, state.process.ids.as_ref())
                         .map_err(|error| ApiError::Unprocessable(error.to_string()))?;
-                    written.values
+                    read_values(written.values, &channels, LOCATION, dialect)?
                 }
             };
-            let values = read_values(values, &channels, "values", dialect)?;
             heavy_poll(Size::messages(
                 values.messages.as_deref().unwrap_or_default(),
             ))
@@ -211,7 +207,8 @@ impl StateChange<'_> {
             machine,
         };
         let change = change.planned(&*state.process.ids, state.process.clock.now());
-        let meta = change.write.meta.clone();
+        let (meta, last) = (change.write.meta.clone(), change.write.new_messages.last());
+        let log_tail = last.map_or(planned_on, |(position, _)| *position);
         match state
             .thread_services
             .checkpoints
@@ -226,23 +223,34 @@ impl StateChange<'_> {
             let previous = visible_ids(state, &newest, replaces).await?;
             record_removals(state, record, previous, &after).await?;
         }
-        Ok(WriteOutcome::Done(Box::new(meta)))
+        let changed = Snapshot {
+            meta,
+            state: after,
+            log_tail,
+        };
+        Ok(WriteOutcome::Done(Box::new(changed)))
     }
 }
 
 async fn response(
     state: &GatewayState,
-    thread: &ThreadId,
-    meta: &CheckpointMeta,
+    changed: Snapshot,
     dialect: Dialect,
-) -> JsonResult {
+) -> Result<LargeJson<Value>, ApiError> {
     if dialect == Dialect::DeerFlow {
-        return Ok(Json(
-            state_of(state, thread, None, &StateView::of(dialect)).await?,
+        return Ok(LargeJson(
+            snapshot_json(
+                state,
+                &changed,
+                SnapshotKind::Newest,
+                &StateView::of(dialect),
+            )
+            .await?,
         ));
     }
-    let checkpoint = checkpoint_json(thread, &meta.checkpoint_id);
-    Ok(Json(
+    let meta = &changed.meta;
+    let checkpoint = checkpoint_json(&meta.thread_id, &meta.checkpoint_id);
+    Ok(LargeJson(
         json!({ "checkpoint": checkpoint, "configurable": checkpoint, "checkpoint_id": meta.checkpoint_id }),
     ))
 }

@@ -4,7 +4,9 @@ mod external_update;
 mod forget;
 mod line;
 mod lookup;
+mod messages;
 mod newest;
+mod prepared_external_update;
 mod prepared_write;
 mod ranges;
 mod read;
@@ -21,6 +23,8 @@ use serde_json::{Map, Value};
 
 use crate::db::connect::Database;
 use crate::db::error::read_checkpoints;
+use crate::db::space::WriteClass;
+use crate::db::tx::FastWork;
 
 pub(crate) use line::{LineEnd, checkpoint_exists, copy_line, finish_line};
 pub(crate) use newest::{newest_channels, newest_states};
@@ -62,9 +66,15 @@ impl Checkpointer for SqlCheckpointer {
         check.map_err(CheckpointError::from)?;
         self.db
             .writes()
-            .create(change, |tx, change| {
-                Box::pin(external_update::write_external_update(tx, change))
-            })
+            .run_fast(
+                WriteClass::Creation,
+                change,
+                |tx, change| Box::pin(external_update::write_external_update(tx, change)),
+                Some(FastWork {
+                    sqlite: prepared_external_update::write,
+                    postgres: None,
+                }),
+            )
             .await
     }
 

@@ -86,13 +86,29 @@ fn state(
     if parts.len() != layout.len() {
         return Err(damaged(row, "messages of its log are missing".to_owned()));
     }
-    let messages = RawValue::from_string(format!("[{}]", parts.join(",")))
-        .map_err(|error| damaged(row, error.to_string()))?;
+    let messages =
+        RawValue::from_string(list_of(parts)).map_err(|error| damaged(row, error.to_string()))?;
     Ok(StoredState {
         meta: meta(row)?,
         channels: channels.into_iter().collect(),
         messages,
     })
+}
+
+/// Returns the JSON list of these insides of lists. Each is dropped once it is copied, because they
+/// may need much memory.
+fn list_of(parts: Vec<String>) -> String {
+    let bytes: usize = parts.iter().map(|part| part.len() + 1).sum();
+    let mut list = String::with_capacity(bytes + 2);
+    list.push('[');
+    for part in parts {
+        if list.len() > 1 {
+            list.push(',');
+        }
+        list.push_str(&part);
+    }
+    list.push(']');
+    list
 }
 
 /// Messages of one range, as the inside of a JSON list.

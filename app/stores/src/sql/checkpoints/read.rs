@@ -1,25 +1,20 @@
 //! Reads checkpoints: the rows, then the messages of all of them, each read and parsed only once.
 
-use std::collections::HashMap;
-
-use deerflow_core::compute::{Size, heavy_poll};
 use deerflow_core::ids::{CheckpointId, ThreadId};
-use deerflow_core::messages::Message;
 use deerflow_core::state::ThreadState;
 use deerflow_runtime::checkpoint::{
-    CheckpointError, CheckpointMeta, HistoryQuery, LogRange, Snapshot, expand,
+    CheckpointError, CheckpointMeta, HistoryQuery, Snapshot, expand,
 };
-use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DatabaseConnection, DbBackend, DbErr, EntityTrait,
-    QueryFilter, QueryOrder, QuerySelect, Select, Statement, TryGetableMany,
+    ColumnTrait, Condition, ConnectionTrait, DatabaseConnection, DbBackend, EntityTrait,
+    QueryFilter, QueryOrder, QuerySelect, Select,
 };
 use serde_json::{Map, Value};
 
 use super::lookup::{log_tail, newest_row, row_of};
-use super::ranges::{contains_position, spans, union};
-use super::row::{channels, damaged, layout, meta, signed};
+use super::messages::read_messages;
+use super::row::{channels, damaged, layout, meta};
 use crate::db::entity::{checkpoint, plain};
 use crate::db::error::read_checkpoints;
 use crate::db::json::json_text;
@@ -163,7 +158,7 @@ async fn snapshots(
         return Ok(vec![]);
     }
     let layouts = rows.iter().map(layout).collect::<Result<Vec<_>, _>>()?;
-    let messages = messages(db, thread, &layouts).await?;
+    let messages = read_messages(db, thread, &layouts).await?;
     let log_tail = read_checkpoints(log_tail(db, thread).await)?;
     let mut read = Vec::with_capacity(rows.len());
     for (row, layout) in rows.iter().zip(&layouts) {
@@ -189,78 +184,4 @@ async fn snapshots(
         });
     }
     Ok(read)
-}
-
-/// Reads messages in groups: SQLite's driver passes each row separately, which costs more than
-/// reading it. The JSON of a message has no line break, and a group of the largest messages stays
-/// below the size limit of a text value.
-const MESSAGES: &str = "\
-    SELECT string_agg(CAST(place AS TEXT), ',' ORDER BY place), string_agg(message_json, '\n' ORDER BY place) \
-    FROM checkpoint_messages WHERE thread_id = $1 AND place BETWEEN $2 AND $3 GROUP BY place / 32";
-
-/// Reads the messages of all layouts, by their position in the log.
-async fn messages(
-    db: &DatabaseConnection,
-    thread: &ThreadId,
-    layouts: &[Vec<LogRange>],
-) -> Result<HashMap<u64, Message>, CheckpointError> {
-    let named = union(layouts);
-    let mut messages = HashMap::new();
-    for LogRange(first, last) in spans(&named) {
-        let values: [sea_orm::Value; 3] = [
-            thread.as_str().into(),
-            signed(first).into(),
-            signed(last).into(),
-        ];
-        let statement = Statement::from_sql_and_values(db.get_database_backend(), MESSAGES, values);
-        let rows = read_checkpoints(db.query_all_raw(statement).await)?;
-        let groups = rows
-            .iter()
-            .map(<(String, String)>::try_get_many_by_index)
-            .collect::<Result<Vec<_>, _>>();
-        let groups = read_checkpoints(groups.map_err(DbErr::from))?;
-        heavy_poll(Size {
-            items: groups.len() * 32,
-            bytes: groups.iter().map(|(_, texts)| texts.len()).sum(),
-        })
-        .await;
-        for (positions, texts) in &groups {
-            read_group(thread, &named, positions, texts, &mut messages)?;
-        }
-    }
-    Ok(messages)
-}
-
-/// Parses a group of messages, one per line. Skips those that are not in `named`.
-fn read_group(
-    thread: &ThreadId,
-    named: &[LogRange],
-    positions: &str,
-    texts: &str,
-    messages: &mut HashMap<u64, Message>,
-) -> Result<(), CheckpointError> {
-    let damaged = |position: &str, reason: String| {
-        StoreError::Failed(format!(
-            "message {position} of thread {thread} is damaged: {reason}"
-        ))
-    };
-    let mut lines = texts.split('\n');
-    for position in positions.split(',') {
-        let json = lines
-            .next()
-            .ok_or_else(|| damaged(position, "it is missing in its group".to_owned()))?;
-        let number: u64 = position
-            .parse()
-            .map_err(|_| damaged(position, "its position is not a number".to_owned()))?;
-        if contains_position(named, number) {
-            messages.insert(
-                number,
-                Message::from_stored(json).map_err(|error| damaged(position, error.to_string()))?,
-            );
-        }
-    }
-    match lines.next() {
-        None => Ok(()),
-        Some(_) => Err(damaged(positions, "its JSON contains a line break".to_owned()).into()),
-    }
 }

@@ -60,7 +60,7 @@ impl SqlRunStore {
                 |tx, commit| Box::pin(write(tx, commit)),
                 Some(FastWork {
                     sqlite: prepared_commit::commit,
-                    postgres: commit_function::commit,
+                    postgres: Some(commit_function::commit),
                 }),
             )
             .await;

@@ -40,7 +40,7 @@ impl RunCreateStore for SqlRunStore {
                 |tx, (run, check)| Box::pin(admit(tx, run, check)),
                 Some(FastWork {
                     sqlite: prepared_admission::admit,
-                    postgres: admission_function::admit,
+                    postgres: Some(admission_function::admit),
                 }),
             )
             .await

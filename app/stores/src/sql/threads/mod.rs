@@ -67,7 +67,7 @@ impl ThreadStore for SqlThreadStore {
                 |tx, (thread, check)| Box::pin(write::create(tx, thread, check)),
                 Some(FastWork {
                     sqlite: prepared_create::create,
-                    postgres: create_function::create,
+                    postgres: Some(create_function::create),
                 }),
             )
             .await
