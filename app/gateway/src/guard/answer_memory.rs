@@ -8,9 +8,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::Method;
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use harness::fair_permits::{FairPermit, FairPermits};
 use harness::runtime::actor_context::required_user_id;
@@ -109,10 +108,10 @@ fn may_be_large(method: &Method, route: &str) -> bool {
 
 /// Lets requests with possibly large answers take turns, and counts large answers until they are
 /// read. Answers 503 if the budget is used up.
-pub(crate) async fn limit_answer(
-    State(AnswerMemory(answers)): State<AnswerMemory>,
+pub(crate) async fn limit_answer<F: Future<Output = Response>>(
+    AnswerMemory(answers): &AnswerMemory,
     mut request: Request,
-    next: Next,
+    next: impl FnOnce(Request) -> F,
 ) -> Response {
     let route = request.extensions().get::<MatchedPath>();
     let takes_turn = route.is_some_and(|route| may_be_large(request.method(), route.as_str()));
@@ -135,7 +134,7 @@ pub(crate) async fn limit_answer(
         }
         share = Some(own);
     }
-    let response = next.run(request).await;
+    let response = next(request).await;
     let Some(bytes) = large(response.body()) else {
         return response;
     };

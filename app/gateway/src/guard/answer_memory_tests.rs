@@ -4,8 +4,9 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
+use axum::extract::State;
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
 use futures_util::future::join_all;
 use harness::runtime::actor_context::{ActorContext, scope};
@@ -25,12 +26,16 @@ fn router(building: &Arc<AtomicUsize>) -> Router {
         assert!(number <= builders(), "{number}");
         vec![b'x'; 100 << 10]
     };
+    let memory = AnswerMemory::new(TOTAL);
+    let limit = from_fn_with_state(memory, async |State(memory), request, next: Next| {
+        limit_answer(&memory, request, |request| next.run(request)).await
+    });
     Router::new()
         .route("/large", get(async || vec![b'x'; 400 << 10]))
         .route("/huge", get(async || vec![b'x'; 4 << 20]))
         .route("/small", get(async || vec![b'x'; 1 << 10]))
         .route("/threads/{thread_id}/state", get(state))
-        .layer(from_fn_with_state(AnswerMemory::new(TOTAL), limit_answer))
+        .layer(limit)
 }
 
 async fn request(router: &Router, user: &str, path: &str) -> Response {

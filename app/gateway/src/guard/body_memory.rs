@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::Response;
 use deerflow_domain::accounts::AddressKey;
 use harness::runtime::actor_context::required_user_id;
@@ -155,14 +154,14 @@ impl Drop for Waiting {
 }
 
 /// Gives a request its account of the memory of bodies, until it is handled.
-pub(crate) async fn limit_body(
-    State(memory): State<BodyMemory>,
+pub(crate) async fn limit_body<F: Future<Output = Response>>(
+    memory: &BodyMemory,
     mut request: Request,
-    next: Next,
+    next: impl FnOnce(Request) -> F,
 ) -> Response {
     let account = memory.account(request.extensions().get::<WebClient>());
     request.extensions_mut().insert(account.clone());
-    let response = next.run(request).await;
+    let response = next(request).await;
     account.release();
     response
 }

@@ -2,8 +2,9 @@
 
 use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::extract::State;
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::post;
 use futures_util::FutureExt;
 use harness::runtime::actor_context::{ActorContext, scope};
@@ -24,9 +25,11 @@ fn router(may_end: &watch::Receiver<bool>) -> Router {
         may_end.wait_for(|end| *end).await.expect("a sender");
         Ok(body)
     };
-    Router::new()
-        .route("/", post(handler))
-        .layer(from_fn_with_state(BodyMemory::new(16 * MIB), limit_body))
+    let memory = BodyMemory::new(16 * MIB);
+    let limit = from_fn_with_state(memory, async |State(memory), request, next: Next| {
+        limit_body(&memory, request, |request| next.run(request)).await
+    });
+    Router::new().route("/", post(handler)).layer(limit)
 }
 
 async fn send(router: &Router, user: &str, bytes: usize) -> Response {

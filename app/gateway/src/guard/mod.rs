@@ -15,6 +15,7 @@ mod host_port;
 mod memory_budget;
 pub(crate) mod paths;
 pub(crate) mod permissions;
+pub(crate) mod pipeline;
 pub(crate) mod received_body;
 pub(crate) mod request_guard;
 mod response_headers;

@@ -3,11 +3,8 @@
 //! The permission follows from the matched route, not from the path as sent: an encoded path or one
 //! in other case matches no route, or the same one.
 
-use std::sync::Arc;
-
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::Method;
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use harness::config::RoleRules;
 use harness::runtime::actor_context::current;
@@ -23,18 +20,18 @@ const READ_RUNS: &str = "runs:read";
 const CANCEL_RUNS: &str = "runs:cancel";
 
 /// Refuses requests that the role of the caller does not permit.
-pub(crate) async fn check_permission(
-    State(access): State<Arc<dyn AccessControl>>,
+pub(crate) async fn check_permission<F: Future<Output = Response>>(
+    access: &dyn AccessControl,
     request: Request,
-    next: Next,
+    next: impl FnOnce(Request) -> F,
 ) -> Response {
     let template = request.extensions().get::<MatchedPath>();
     let needed = template.map_or_else(Vec::new, |template| {
         permissions(request.method(), template.as_str(), request.uri().query())
     });
-    match refusal(&*access, &needed).await {
+    match refusal(access, &needed).await {
         Some(error) => error.into_response(),
-        None => next.run(request).await,
+        None => next(request).await,
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::panic::AssertUnwindSafe;
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
 use harness::runtime::actor_context::{ActorContext, scope};
@@ -28,7 +27,7 @@ use crate::guard::{response_headers, session_stream};
 use crate::observability::metrics::request_answered;
 
 /// Rules of the guard.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct RequestGuard {
     pub(crate) origin_policy: OriginPolicy,
     pub(crate) authenticator: Authenticator,
@@ -40,10 +39,10 @@ pub(crate) struct RequestGuard {
 }
 
 /// Handles a request and records its metrics.
-pub(crate) async fn guard_request(
-    State(guard): State<RequestGuard>,
+pub(crate) async fn guard_request<F: Future<Output = Response>>(
+    guard: &RequestGuard,
     request: Request,
-    next: Next,
+    next: impl FnOnce(Request) -> F,
 ) -> Response {
     let (since, method) = (Instant::now(), request.method().clone());
     let route = request.extensions().get::<MatchedPath>().cloned();
@@ -59,7 +58,11 @@ pub(crate) async fn guard_request(
 
 /// Rejects requests of untrusted pages, binds the actor and the dialect, turns a panic into an
 /// error response, and renders errors in the dialect.
-async fn respond(guard: RequestGuard, request: Request, next: Next) -> Response {
+async fn respond<F: Future<Output = Response>>(
+    guard: &RequestGuard,
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response {
     let (mut parts, body) = request.into_parts();
     let path = parts.uri.path().to_owned();
     let dialect = if path == "/api" || path.starts_with("/api/") {
@@ -67,7 +70,7 @@ async fn respond(guard: RequestGuard, request: Request, next: Next) -> Response 
     } else {
         Dialect::Platform
     };
-    let mut response = match admit(&guard, &parts).await {
+    let mut response = match admit(guard, &parts).await {
         Ok(Admitted { access, client }) => {
             let cookies = CookieScope::of(&client, guard.insecure_persistence);
             parts.extensions.insert(dialect);
@@ -84,7 +87,7 @@ async fn respond(guard: RequestGuard, request: Request, next: Next) -> Response 
             let request = Request::from_parts(parts, body);
             let response = handle(actor, dialect, request, next).await;
             match session {
-                Some(session) => bound(response, &session, cookies, &guard),
+                Some(session) => bound(response, &session, cookies, guard),
                 None => response,
             }
         }
@@ -157,8 +160,13 @@ fn bound(
 }
 
 /// Calls the handler and renders its error.
-async fn handle(actor: ActorContext, dialect: Dialect, request: Request, next: Next) -> Response {
-    let work = AssertUnwindSafe(scope(actor, offloading_all(next.run(request)))).catch_unwind();
+async fn handle<F: Future<Output = Response>>(
+    actor: ActorContext,
+    dialect: Dialect,
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response {
+    let work = AssertUnwindSafe(scope(actor, offloading_all(next(request)))).catch_unwind();
     let response = match work.await {
         Ok(response) => response,
         Err(panic) => {
@@ -181,10 +189,13 @@ async fn handle(actor: ActorContext, dialect: Dialect, request: Request, next: N
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use axum::Router;
     use axum::body::{Body, to_bytes};
+    use axum::extract::State;
     use axum::http::StatusCode;
-    use axum::middleware::from_fn_with_state;
+    use axum::middleware::{Next, from_fn_with_state};
     use axum::routing::get;
     use harness::runtime::actor_context::required_user_id;
     use tower::ServiceExt;
@@ -200,20 +211,24 @@ mod tests {
             async || required_user_id().map_err(|error| ApiError::Internal(error.to_string()));
         let origin_policy = OriginPolicy::new(Hosts::LoopbackAnd(vec![]), vec![]);
         let authenticator = authenticator(KeyRule::Optional).0;
+        let guard = RequestGuard {
+            origin_policy,
+            authenticator,
+            trusted_proxies: TrustedProxies::default(),
+            insecure_persistence: false,
+            tasks: Tasks::new(),
+        };
+        let layer = from_fn_with_state(
+            Arc::new(guard),
+            async |State(guard): State<Arc<RequestGuard>>, request, next: Next| {
+                guard_request(&guard, request, |request| next.run(request)).await
+            },
+        );
         let router = Router::new()
             .route("/broken", get(broken))
             .route("/api/broken", get(broken))
             .route("/who", get(who))
-            .layer(from_fn_with_state(
-                RequestGuard {
-                    origin_policy,
-                    authenticator,
-                    trusted_proxies: TrustedProxies::default(),
-                    insecure_persistence: false,
-                    tasks: Tasks::new(),
-                },
-                guard_request,
-            ));
+            .layer(layer);
         let response = router
             .oneshot(
                 Request::builder()

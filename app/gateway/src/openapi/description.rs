@@ -15,7 +15,7 @@ pub(super) const JSON: &str = "application/json";
 
 /// Description of an operation, which is built together with the document: most processes never
 /// serve one.
-pub(super) struct Described {
+pub(crate) struct Described {
     pub(super) path: &'static str,
     method: HttpMethod,
     id: &'static str,

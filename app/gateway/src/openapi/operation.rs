@@ -280,6 +280,11 @@ impl Operation {
         })
     }
 
+    /// Returns the description of an operation whose handler is added to the router itself.
+    pub(crate) fn without_handler(self) -> Described {
+        self.described
+    }
+
     /// Returns the operation with its handler.
     pub(crate) fn handled_by<H, T>(self, handler: H) -> Route
     where

@@ -33,6 +33,12 @@ impl Routes {
         self
     }
 
+    /// Adds the description of an operation.
+    pub(crate) fn described(mut self, operation: Described) -> Self {
+        self.operations.push(operation);
+        self
+    }
+
     /// Adds the operations of `other`.
     pub(crate) fn merge(mut self, other: Self) -> Self {
         self.router = self.router.merge(other.router);

@@ -13,22 +13,21 @@ mod threads;
 
 use std::sync::Arc;
 
-use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
+use axum::routing::get;
 use axum::{Extension, Router};
-use tower::util::option_layer;
 
 use crate::error::ApiError;
-use crate::extract::BODY_LIMIT;
-use crate::guard::answer_memory::{AnswerMemory, limit_answer};
-use crate::guard::body_memory::{BodyMemory, limit_body};
-use crate::guard::permissions::check_permission;
-use crate::guard::request_guard::{RequestGuard, guard_request};
+use crate::guard::answer_memory::AnswerMemory;
+use crate::guard::body_memory::BodyMemory;
+use crate::guard::pipeline::{Pipeline, check_request};
+use crate::guard::request_guard::RequestGuard;
 use crate::http::cors::cors;
 use crate::http::trace_ids::add_trace_id;
 #[cfg(test)]
 use crate::openapi::Descriptions;
 use crate::openapi::{Document, Routes};
+use crate::routes::docs;
 use crate::state::GatewayState;
 
 /// Builds the router over `state`.
@@ -37,39 +36,36 @@ pub fn router(state: Arc<GatewayState>) -> Router {
     let (root, of_root) = shared().merge(root()).split();
     let of_root = Arc::new(of_root);
     let (deerflow, of_deerflow) = shared().merge(deerflow::routes()).split();
-    let permission = from_fn_with_state(state.security.access.clone(), check_permission);
-    let root = root.route_layer(permission.clone());
-    let deerflow = deerflow.route_layer(permission);
-    let deerflow = deerflow.route_layer(Extension(Document::of_both(of_root.clone(), of_deerflow)));
-    root.layer(Extension(Document::of_platform(of_root)))
+    let document = |document: Document| get(docs::openapi).layer(Extension(document));
+    let of_both = Document::of_both(of_root.clone(), of_deerflow);
+    let deerflow = deerflow.route("/openapi.json", document(of_both));
+    let pipeline = Pipeline {
+        guard: RequestGuard {
+            origin_policy: state.security.origin_policy.clone(),
+            authenticator: state.security.authenticator.clone(),
+            trusted_proxies: state.security.trusted_proxies.clone(),
+            insecure_persistence: state.security.insecure_persistence,
+            tasks: state.process.tasks.clone(),
+        },
+        bodies: BodyMemory::new(limits.request_memory_mb << 20),
+        answers: AnswerMemory::new(limits.answer_memory_mb << 20),
+        access: state.security.access.clone(),
+    };
+    let mut router = root
+        .route("/openapi.json", document(Document::of_platform(of_root)))
         .nest("/api/langgraph", deerflow.clone())
         .nest("/api", deerflow)
         .fallback(async || ApiError::RouteNotFound)
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
-        .layer(DefaultBodyLimit::max(BODY_LIMIT))
-        .layer(from_fn_with_state(
-            AnswerMemory::new(limits.answer_memory_mb << 20),
-            limit_answer,
-        ))
-        .layer(from_fn_with_state(
-            BodyMemory::new(limits.request_memory_mb << 20),
-            limit_body,
-        ))
-        .layer(from_fn_with_state(
-            RequestGuard {
-                origin_policy: state.security.origin_policy.clone(),
-                authenticator: state.security.authenticator.clone(),
-                trusted_proxies: state.security.trusted_proxies.clone(),
-                insecure_persistence: state.security.insecure_persistence,
-                tasks: state.process.tasks.clone(),
-            },
-            guard_request,
-        ))
-        .layer(option_layer(cors(&state.security.origin_policy)))
-        .layer(option_layer(state.observability.trace_ids.then(|| {
-            from_fn_with_state(state.process.ids.clone(), add_trace_id)
-        })))
-        .with_state(state)
+        .layer(from_fn_with_state(Arc::new(pipeline), check_request));
+    if let Some(cors) = cors(&state.security.origin_policy) {
+        router = router.layer(cors);
+    }
+    if state.observability.trace_ids {
+        let ids = state.process.ids.clone();
+        router = router.layer(from_fn_with_state(ids, add_trace_id));
+    }
+    router.with_state(state)
 }
 
 /// Descriptions of the root and of DeerFlow's dialect.

@@ -80,11 +80,11 @@ pub(super) fn root() -> Routes {
                 )
                 .handled_by(meta::metrics),
         )
-        .routes(
+        .described(
             document
                 .returns::<Document>("An OpenAPI document.")
                 .fails_with(&[404])
-                .handled_by(docs::openapi),
+                .without_handler(),
         )
         .routes(
             page.returns_text("text/html; charset=utf-8", "An HTML page.")

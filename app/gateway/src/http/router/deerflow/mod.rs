@@ -14,7 +14,6 @@ mod threads;
 use crate::openapi::groups::SETTINGS;
 use crate::openapi::{Routes, get};
 use crate::responses::documented::Document;
-use crate::routes::docs;
 
 /// Builds the routes.
 pub(super) fn routes() -> Routes {
@@ -33,10 +32,10 @@ pub(super) fn routes() -> Routes {
         .merge(threads::routes())
         .merge(scheduled_tasks::routes())
         .merge(runs::routes())
-        .routes(
+        .described(
             document
                 .returns::<Document>("An OpenAPI document.")
                 .fails_with(&[404])
-                .handled_by(docs::openapi),
+                .without_handler(),
         )
 }
