@@ -1,16 +1,49 @@
 //! Content of a message: plain text, or a list of blocks that are passed through unchanged.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// Text or blocks. A block is a string or an object such as `{"type":"text","text":".."}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
     /// Plain text.
     Text(String),
     /// Blocks of a provider or client, unchanged.
     Blocks(Vec<Value>),
+}
+
+/// Reads content without the buffer that a derived implementation would copy texts and blocks from.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a list of blocks")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+        Ok(text.into())
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Content, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, blocks: A) -> Result<Content, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(blocks)).map(Content::Blocks)
+    }
 }
 
 impl Default for Content {
@@ -96,5 +129,29 @@ pub(super) fn json_type(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn content_is_a_text_or_a_list() {
+        let blocks = json!(["a", { "type": "text", "text": "b" }]);
+        let read = |json: &Value| serde_json::from_str::<Content>(&json.to_string());
+        let valid = [json!(""), json!("a\"\u{0}é"), json!([]), blocks];
+        for json in valid {
+            let content = read(&json).expect("content");
+            assert_eq!(serde_json::to_value(&content).expect("JSON"), json);
+            let moved: Content = serde_json::from_value(json).expect("content");
+            assert_eq!(moved, content);
+        }
+        for json in [json!(1), json!(null), json!({ "text": "a" }), json!(true)] {
+            let error = read(&json).expect_err("no content").to_string();
+            assert!(error.contains("a text or a list of blocks"), "{error}");
+        }
     }
 }

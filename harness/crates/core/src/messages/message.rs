@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use serde::ser::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -168,9 +169,10 @@ impl Message {
 
     /// Returns the message as JSON, serialized at the first call.
     pub fn json(&self) -> &RawValue {
-        self.0.json.get_or_init(|| {
-            to_raw_value(&self.0.body).unwrap_or_else(|_| RawValue::NULL.to_owned())
-        })
+        let body = &self.0.body;
+        self.0
+            .json
+            .get_or_init(|| json_of(body).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 
     /// Reports whether both are clones of one message. `false` for equal messages of different
@@ -291,6 +293,22 @@ impl Message {
     }
 }
 
+/// Size of a text from which the buffer of its message's JSON is allocated as a whole. A growing one
+/// would need three times its size. In bytes.
+const LARGE_TEXT: usize = 64 << 10;
+
+fn json_of(body: &MessageBody) -> serde_json::Result<Box<RawValue>> {
+    let text = match &body.content {
+        Content::Text(text) if text.len() >= LARGE_TEXT => text.len(),
+        _ => return to_raw_value(body),
+    };
+    // For line breaks and quotes, which are escaped, and for the other fields.
+    let mut json = Vec::with_capacity(text + text / 16);
+    serde_json::to_writer(&mut json, body)?;
+    let json = String::from_utf8(json).map_err(serde_json::Error::custom)?;
+    RawValue::from_string(json)
+}
+
 impl MessageKind {
     /// Returns the type name on the wire.
     pub fn type_name(&self) -> &'static str {
@@ -325,6 +343,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn json_of_a_large_text_is_the_same_as_of_others() {
+        for text in ["x".repeat(LARGE_TEXT), "\"\n".repeat(LARGE_TEXT)] {
+            let message = Message::human(text);
+            let json = to_raw_value(&message.0.body).unwrap();
+            assert_eq!(message.json().get(), json.get());
+        }
+    }
 
     #[test]
     fn json_of_first_provider_format_is_built_once() {

@@ -49,12 +49,6 @@ impl Deref for EventContent {
     }
 }
 
-impl Default for EventContent {
-    fn default() -> Self {
-        Value::Null.into()
-    }
-}
-
 impl From<Value> for EventContent {
     fn from(value: Value) -> Self {
         Self(Repr::Json(value))
@@ -64,12 +58,6 @@ impl From<Value> for EventContent {
 impl From<Message> for EventContent {
     fn from(message: Message) -> Self {
         Self(Repr::Message(message, OnceLock::new()))
-    }
-}
-
-impl From<EventContent> for Value {
-    fn from(content: EventContent) -> Self {
-        content.into_value()
     }
 }
 
