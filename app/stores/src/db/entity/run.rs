@@ -49,6 +49,10 @@ pub(crate) enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
+/// Finds an active run of a thread, in SQLite's prepared form of [`is_active`].
+pub(crate) const HAS_ACTIVE: &str = "\
+    SELECT 1 FROM runs WHERE thread_id = ?1 AND status IN ('pending', 'starting', 'running') LIMIT 1";
+
 /// Condition for unfinished runs. Written like the partial index's condition, so that both
 /// databases use the index.
 pub(crate) fn is_active() -> Expr {

@@ -22,19 +22,15 @@ const SHORT: &str = "\
     FROM checkpoint_messages WHERE thread_id = $1 AND place BETWEEN $2 AND $3 AND octet_length(message_json) <= 65536 \
     GROUP BY place / 32";
 
-/// Positions of the messages that [`SHORT`] does not return. Such messages are read one by one,
-/// because a group of them would be in memory several times.
-const LONG: &str = "\
-    SELECT place FROM checkpoint_messages \
-    WHERE thread_id = $1 AND place BETWEEN $2 AND $3 AND octet_length(message_json) > 65536";
-
+/// One message. Long ones are read one by one, because a group of them would be in memory several times.
 const ONE: &str =
     "SELECT message_json FROM checkpoint_messages WHERE thread_id = $1 AND place = $2";
 
 /// Messages by their position in the log.
 type Messages = HashMap<u64, Message>;
 
-/// Reads the messages of all layouts. Positions that do not exist are absent from the result.
+/// Reads the messages of all layouts. If one does not exist, it and some of the others are absent from
+/// the result.
 pub(super) async fn read_messages(
     db: &DatabaseConnection,
     thread: &ThreadId,
@@ -46,18 +42,10 @@ pub(super) async fn read_messages(
     for span in spans(&named) {
         reader.read_short(span, &named, &mut messages).await?;
     }
-    let is_missing = |position: &u64| !messages.contains_key(position);
-    let positions = |range: &LogRange| range.0..=range.1;
-    let missing: Vec<u64> = named
-        .iter()
-        .flat_map(positions)
-        .filter(is_missing)
-        .collect();
-    if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
-        for position in reader.long_positions(LogRange(*first, *last)).await? {
-            if contains_position(&named, position) {
-                reader.read_long(position, &mut messages).await?;
-            }
+    for position in named.iter().flat_map(|range| range.0..=range.1) {
+        // A missing message makes the whole read fail, so the others are not needed.
+        if !messages.contains_key(&position) && !reader.read_long(position, &mut messages).await? {
+            break;
         }
     }
     Ok(messages)
@@ -131,38 +119,21 @@ impl MessageReader<'_> {
         }
     }
 
-    /// Returns the positions of the long messages of a range.
-    async fn long_positions(
-        &self,
-        LogRange(first, last): LogRange,
-    ) -> Result<Vec<u64>, CheckpointError> {
-        let rows = self.query(LONG, [first, last]).await?;
-        let position = |row: QueryResult| row.try_get_by_index::<i64>(0);
-        let positions = rows
-            .into_iter()
-            .map(position)
-            .collect::<Result<Vec<_>, _>>();
-        let known = |place: i64| u64::try_from(place).ok();
-        Ok(read_checkpoints(positions)?
-            .into_iter()
-            .filter_map(known)
-            .collect())
-    }
-
+    /// Reads one message. Returns `false` if it does not exist.
     async fn read_long(
         &self,
         position: u64,
         messages: &mut Messages,
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<bool, CheckpointError> {
         let mut rows = self.query(ONE, [position]).await?;
         let Some(row) = rows.pop() else {
-            return Ok(());
+            return Ok(false);
         };
         let json: String = read_checkpoints(row.try_get_by_index(0))?;
         drop(row);
         heavy_poll(Size::bytes(json.len())).await;
         messages.insert(position, self.parse(position, &json)?);
-        Ok(())
+        Ok(true)
     }
 
     fn parse(&self, position: u64, json: &str) -> Result<Message, CheckpointError> {

@@ -28,7 +28,7 @@ use crate::db::tx::FastWork;
 
 pub(crate) use line::{LineEnd, checkpoint_exists, copy_line, finish_line};
 pub(crate) use newest::{newest_channels, newest_states};
-pub(crate) use prepared_write::insert_checkpoints;
+pub(crate) use prepared_write::{head_columns, insert_checkpoints};
 pub(crate) use row::{new_row, signed};
 pub(crate) use write::{
     add_checkpoints, delete_past_checkpoints, delete_run_checkpoints, delete_thread_checkpoints,

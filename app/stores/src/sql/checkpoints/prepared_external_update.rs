@@ -6,22 +6,14 @@
 
 use deerflow_core::ids::ThreadId;
 use deerflow_runtime::checkpoint::{ExternalWrite, PutError};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
-use super::prepared_write::insert_checkpoints;
+use super::prepared_write::{head_columns, insert_checkpoints};
 use super::row::signed;
-use crate::db::entity::{micros, short_title};
+use crate::db::entity::{micros, run, short_title};
 use crate::db::tx::Prepared;
 
-const IS_IDLE_THREAD: &str = "\
-    SELECT 1 FROM threads_meta WHERE thread_id = ?1 AND NOT EXISTS ( \
-        SELECT 1 FROM runs WHERE thread_id = ?1 AND status IN ('pending', 'starting', 'running'))";
-
-const NEWEST_CHECKPOINT: &str = "\
-    SELECT checkpoint_id FROM checkpoints WHERE thread_id = ?1 ORDER BY checkpoint_id DESC LIMIT 1";
-
-const LOG_TAIL: &str =
-    "SELECT COALESCE(MAX(place), 0) FROM checkpoint_messages WHERE thread_id = ?1";
+const THREAD_EXISTS: &str = "SELECT 1 FROM threads_meta WHERE thread_id = ?1";
 
 const UPDATE_THREAD: &str = "\
     UPDATE threads_meta SET display_name = ?2, status = ?3, updated_at = ?4, state_updated_at = ?4 WHERE thread_id = ?1";
@@ -54,13 +46,12 @@ fn is_unchanged(
     change: &ExternalWrite,
 ) -> rusqlite::Result<bool> {
     let key = [thread.as_str()];
-    if !connection.prepare_cached(IS_IDLE_THREAD)?.exists(key)? {
+    if !connection.prepare_cached(THREAD_EXISTS)?.exists(key)?
+        || connection.prepare_cached(run::HAS_ACTIVE)?.exists(key)?
+    {
         return Ok(false);
     }
-    let mut newest = connection.prepare_cached(NEWEST_CHECKPOINT)?;
-    let newest: Option<String> = newest.query_row(key, |row| row.get(0)).optional()?;
-    let mut log_tail = connection.prepare_cached(LOG_TAIL)?;
-    let log_tail: i64 = log_tail.query_row(key, |row| row.get(0))?;
+    let (newest, log_tail) = head_columns(connection, thread)?;
     Ok(
         newest.as_deref() == change.newest.as_ref().map(|id| id.as_str())
             && log_tail == signed(change.log_tail),

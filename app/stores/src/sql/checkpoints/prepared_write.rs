@@ -1,5 +1,6 @@
 //! Writes checkpoints with prepared statements of SQLite.
 
+use deerflow_core::ids::ThreadId;
 use deerflow_runtime::checkpoint::{CheckpointWrite, LogRange};
 use rusqlite::{Connection, Error, params};
 
@@ -13,6 +14,19 @@ const INSERT_CHECKPOINT: &str = "\
     INSERT INTO checkpoints (thread_id, checkpoint_id, parent_id, run_id, source, step, layout_json, channels_json, next_json, \
         machine_json, metadata_json, created_at) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+
+const HEAD: &str = "\
+    SELECT (SELECT checkpoint_id FROM checkpoints WHERE thread_id = ?1 ORDER BY checkpoint_id DESC LIMIT 1), \
+        (SELECT COALESCE(MAX(place), 0) FROM checkpoint_messages WHERE thread_id = ?1)";
+
+/// Returns the id of a thread's newest checkpoint, and the last position of its log, 0 if it is empty.
+pub(crate) fn head_columns(
+    connection: &Connection,
+    thread: &ThreadId,
+) -> rusqlite::Result<(Option<String>, i64)> {
+    let mut statement = connection.prepare_cached(HEAD)?;
+    statement.query_row([thread.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+}
 
 /// Writes checkpoints of one thread and their new messages. Fails if a checkpoint names a message
 /// that is missing in the log, or amends a checkpoint that does not exist.

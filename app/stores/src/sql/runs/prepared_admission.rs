@@ -5,7 +5,6 @@
 //! runs as permitted, are left to [`super::create`].
 
 use deerflow_core::quota::Quota;
-use deerflow_runtime::checkpoint::ThreadHead;
 use deerflow_runtime::runs::store::{AdmitError, Admitted, NewRun};
 use deerflow_runtime::runs::{IfNotExists, RunStatus};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -15,16 +14,10 @@ use super::user_runs::COUNT_ACTIVE;
 use crate::db::entity::{micros, plain, run, thread};
 use crate::db::quotas::QuotaCheck;
 use crate::db::tx::Prepared;
+use crate::sql::checkpoints::head_columns;
 
 const THREAD_OWNER: &str = "SELECT user_id FROM threads_meta WHERE thread_id = ?1";
 const DELETED_THREAD_OWNER: &str = "SELECT user_id FROM deleted_threads WHERE thread_id = ?1";
-const HAS_UNFINISHED_RUN: &str = "\
-    SELECT 1 FROM runs WHERE thread_id = ?1 AND status IN ('pending', 'starting', 'running') LIMIT 1";
-
-const THREAD_HEAD: &str = "\
-    SELECT (SELECT checkpoint_id FROM checkpoints WHERE thread_id = ?1 ORDER BY checkpoint_id DESC LIMIT 1), \
-        (SELECT COALESCE(MAX(place), 0) FROM checkpoint_messages WHERE thread_id = ?1)";
-
 const INSERT_RUN: &str = "\
     INSERT INTO runs (run_id, thread_id, assistant_id, user_id, status, attempt, model_name, multitask_strategy, metadata_json, \
         kwargs_json, last_batch, recipe_json, webhook, owner, losses, place, due_at, created_at, updated_at) \
@@ -95,19 +88,12 @@ pub(super) fn admit(
         let values = params![new.thread_id.as_str(), plain(&pin.content_hash)];
         connection.prepare_cached(PIN_CONTENT)?.execute(values)?;
     }
+    let (checkpoint, log_tail) = head_columns(connection, &new.thread_id)?;
     Ok(Prepared::Done(Ok(Admitted {
         run: admitted(new, RunStatus::Starting),
         displaced: Vec::new(),
-        head: thread_head(connection, new)?,
+        head: head(checkpoint, log_tail),
     })))
-}
-
-fn thread_head(connection: &Connection, new: &NewRun) -> rusqlite::Result<Option<ThreadHead>> {
-    let mut statement = connection.prepare_cached(THREAD_HEAD)?;
-    let (checkpoint, log_tail) = statement.query_row([new.thread_id.as_str()], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?;
-    Ok(head(checkpoint, log_tail))
 }
 
 fn thread_state(connection: &Connection, new: &NewRun) -> rusqlite::Result<ThreadState> {
@@ -122,9 +108,7 @@ fn thread_state(connection: &Connection, new: &NewRun) -> rusqlite::Result<Threa
         if is_foreign(&user) {
             return Ok(ThreadState::NotFound);
         }
-        let is_busy = connection
-            .prepare_cached(HAS_UNFINISHED_RUN)?
-            .exists(thread)?;
+        let is_busy = connection.prepare_cached(run::HAS_ACTIVE)?.exists(thread)?;
         return Ok(if is_busy {
             ThreadState::Busy
         } else {
