@@ -13,7 +13,7 @@ use super::permissions::check_permission;
 use super::request_guard::{RequestGuard, guard_request};
 use crate::ports::AccessControl;
 
-/// What the checks need.
+/// Settings and budgets of the checks.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) guard: RequestGuard,
