@@ -9,6 +9,7 @@ pub mod embedded;
 #[cfg(feature = "fail-points")]
 pub mod fail_points;
 mod flows;
+pub mod freed_memory;
 mod gateway_ports;
 mod item_index;
 pub mod lifecycle;

@@ -19,6 +19,7 @@ use deerflow_server::commands::operations::Operations;
 use deerflow_server::commands::users::Users;
 use deerflow_server::commands::{self, chat};
 use deerflow_server::config::{ConfigHandle, Settings, environment};
+use deerflow_server::freed_memory;
 use deerflow_server::own_program::{self, SANDBOX_INNER};
 use deerflow_server::{serve, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
@@ -308,6 +309,7 @@ fn control_runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
+        .on_thread_park(freed_memory::on_thread_park)
         .enable_all()
         .build()
 }

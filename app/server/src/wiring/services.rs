@@ -9,7 +9,8 @@ use harness::client::Client;
 use super::context::Context;
 use super::schedules;
 use super::stores::Stores;
-use crate::services::{expiry, freed_memory, turn_weights};
+use crate::freed_memory;
+use crate::services::{expiry, turn_weights};
 
 /// Starts the removal of expired threads, the weights of users, the schedulers and the chat channels.
 pub(super) fn start(
