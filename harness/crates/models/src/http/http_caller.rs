@@ -1,11 +1,14 @@
 //! Calls of one model entry over HTTP: the request with its headers and timeouts, and the errors of
 //! the provider.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use bytes::Bytes;
+use futures_util::stream;
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
 use reqwest::{Body, Response};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -62,15 +65,18 @@ impl<W: Wire> HttpCaller<W> {
             .post(url)
             .header(ACCEPT, "text/event-stream, application/json")
             .header(CONTENT_TYPE, "application/json");
-        let text = serde_json::to_string(&body)
+        // The parts must not use memory while the provider works.
+        let chunks = body
+            .into_chunks()
             .map_err(|error| self.error(ModelErrorKind::Config, error.to_string()))?;
-        // The body is serialized. The parts must not use memory while the provider works.
-        drop(body);
-        call = call.body(if may_use_http2 {
-            Body::from(text)
+        call = if may_use_http2 {
+            call.body(chunks.concat())
         } else {
-            Body::wrap(text)
-        });
+            let length: usize = chunks.iter().map(Bytes::len).sum();
+            let chunks = stream::iter(chunks.into_iter().map(Ok::<_, Infallible>));
+            call.header(CONTENT_LENGTH, length)
+                .body(Body::wrap_stream(chunks))
+        };
         for (name, value) in headers {
             let (name, value) = header(name, &value).ok_or_else(|| {
                 self.error(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
@@ -46,10 +47,81 @@ impl RequestBody {
         }
     }
 
+    /// Serializes the body as consecutive chunks. A long text that other requests contain as well is
+    /// a chunk of its own, which shares the memory of the text.
+    pub(crate) fn into_chunks(self) -> serde_json::Result<Vec<Bytes>> {
+        let mut chunks = Chunks::default();
+        let mut separator = b'{';
+        for (key, part) in self.0 {
+            chunks.text.push(separator);
+            serde_json::to_writer(&mut chunks.text, &key)?;
+            chunks.text.push(b':');
+            chunks.push(part)?;
+            separator = b',';
+        }
+        if separator == b'{' {
+            chunks.text.push(separator);
+        }
+        chunks.text.push(b'}');
+        chunks.end_text();
+        Ok(chunks.ended)
+    }
+
     /// Returns the body as a tree.
     #[cfg(any(test, feature = "testkit"))]
     pub(crate) fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// Minimum length of a shared text that is not copied into a request, in bytes.
+const LONG_TEXT: usize = 64 << 10;
+
+/// JSON text in chunks.
+#[derive(Debug, Default)]
+struct Chunks {
+    ended: Vec<Bytes>,
+    /// Text of the chunk that is being written.
+    text: Vec<u8>,
+}
+
+impl Chunks {
+    fn push(&mut self, part: JsonPart) -> serde_json::Result<()> {
+        match part {
+            JsonPart::Tree(value) => serde_json::to_writer(&mut self.text, &value)?,
+            JsonPart::Text(text) if text.get().len() >= LONG_TEXT => {
+                self.end_text();
+                self.ended.push(Bytes::from_owner(SharedText(text)));
+            }
+            JsonPart::Text(text) => self.text.extend_from_slice(text.get().as_bytes()),
+            JsonPart::List(parts) => {
+                self.text.push(b'[');
+                for (index, part) in parts.into_iter().enumerate() {
+                    if index > 0 {
+                        self.text.push(b',');
+                    }
+                    self.push(part)?;
+                }
+                self.text.push(b']');
+            }
+        }
+        Ok(())
+    }
+
+    fn end_text(&mut self) {
+        if !self.text.is_empty() {
+            self.ended.push(std::mem::take(&mut self.text).into());
+        }
+    }
+}
+
+/// Shared text as the memory of a chunk.
+#[derive(Debug)]
+struct SharedText(Arc<RawValue>);
+
+impl AsRef<[u8]> for SharedText {
+    fn as_ref(&self) -> &[u8] {
+        self.0.get().as_bytes()
     }
 }
 
@@ -138,6 +210,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn chunks_are_the_json_of_the_body() {
+        let raw = |value: Value| JsonPart::Text(to_raw_value(&value).unwrap().into());
+        let long = raw(json!({ "content": "x".repeat(LONG_TEXT) }));
+        let messages = vec![raw(json!({ "a": 1 })), long.clone(), long];
+        let mut body = RequestBody::from(json!({ "model": "m", "n": { "\"": null } }));
+        body.insert("messages", JsonPart::List(messages));
+        body.insert("tools", JsonPart::List(Vec::new()));
+        for (body, count) in [(body, 5), (RequestBody::default(), 1)] {
+            let json = serde_json::to_string(&body).unwrap();
+            let chunks = body.into_chunks().unwrap();
+            assert_eq!(chunks.len(), count);
+            assert_eq!(chunks.concat(), json.as_bytes());
+        }
+    }
 
     fn tools(name: &str) -> Arc<[ToolSchema]> {
         Arc::new([ToolSchema {
