@@ -84,6 +84,18 @@ impl Content {
         }
     }
 
+    /// Returns the first `max_chars` characters of the [`text`](Self::text), without a copy of the
+    /// rest.
+    pub fn text_start(&self, max_chars: usize) -> String {
+        match self {
+            Self::Text(text) => text.chars().take(max_chars).collect(),
+            Self::Blocks(blocks) => {
+                let texts = blocks.iter().filter_map(block_text);
+                texts.flat_map(str::chars).take(max_chars).collect()
+            }
+        }
+    }
+
     /// Replaces all text: text blocks become one, at the position of the first of them or before
     /// all others.
     pub fn replace_text(&mut self, text: String) {
@@ -137,6 +149,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn start_of_a_text_is_counted_in_characters() {
+        let block = |text: &str| json!({ "type": "text", "text": text });
+        let blocks = Content::Blocks(vec![block("zażó"), json!({ "type": "image" }), block("łć")]);
+        for content in [Content::from("zażółć"), blocks] {
+            assert_eq!(content.text_start(0), "");
+            assert_eq!(content.text_start(5), "zażół");
+            assert_eq!(content.text_start(9), content.text());
+        }
+    }
 
     #[test]
     fn content_is_a_text_or_a_list() {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::human_input::{self, HumanInput};
 use super::pending_answers::{AnswerState, PendingAnswer, PendingAnswers};
 use super::subagents;
+use super::tokens::EXCERPT_CHARS;
 use crate::agent::{AgentEvent, MiddlewareAction, ModelCallRecord, is_auxiliary, is_flow_node};
 use crate::definition::RunFailure;
 use crate::ports::{EventContent, NewRunEvent, category};
@@ -212,11 +213,11 @@ impl RunEventCallback {
         self.message_count
     }
 
-    pub(crate) fn first_human_text(&self) -> Option<String> {
-        self.human.text()
+    pub(crate) fn first_human_excerpt(&self) -> Option<String> {
+        self.human.excerpt()
     }
 
-    pub(crate) fn last_answer_text(&self) -> Option<String> {
+    pub(crate) fn last_answer_excerpt(&self) -> Option<String> {
         self.last_answer.clone()
     }
 
@@ -280,7 +281,7 @@ impl RunEventCallback {
         if state == AnswerState::Removed {
             return self.trace_answer(&message, metadata);
         }
-        let text = message.content.text();
+        let text = message.content.text_start(EXCERPT_CHARS);
         if !text.is_empty() {
             self.last_answer = Some(text);
         }

@@ -100,7 +100,7 @@ fn answer_is_journaled_as_changed_by_hooks() {
     journal.on_event(&step([named("said, and stopped")], true));
     assert_eq!(messages(&mut journal), ["ai:said, and stopped"]);
     assert_eq!(
-        journal.last_answer_text().as_deref(),
+        journal.last_answer_excerpt().as_deref(),
         Some("said, and stopped")
     );
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::tokens::EXCERPT_CHARS;
 use deerflow_core::messages::{Message, kwargs};
 use deerflow_core::state::ThreadState;
 
@@ -11,7 +12,7 @@ use deerflow_core::state::ThreadState;
 pub(super) enum HumanInput {
     None,
     Pending(Message),
-    /// Journaled, with this text.
+    /// Journaled, with this excerpt of its text.
     Written(String),
 }
 
@@ -31,7 +32,7 @@ impl HumanInput {
     /// Marks a pending message as journaled.
     pub(super) fn set_written(&mut self) {
         if let Self::Pending(message) = self {
-            *self = Self::Written(message.content.text());
+            *self = Self::Written(message.content.text_start(EXCERPT_CHARS));
         }
     }
 
@@ -48,14 +49,15 @@ impl HumanInput {
             Some(original) => message.with(|body| body.content = original.into()),
             None => message.clone(),
         };
-        *self = Self::Written(written.content.text());
+        *self = Self::Written(written.content.text_start(EXCERPT_CHARS));
         Some(written)
     }
 
-    pub(super) fn text(&self) -> Option<String> {
+    /// Returns an excerpt of the message.
+    pub(super) fn excerpt(&self) -> Option<String> {
         match self {
             Self::None => None,
-            Self::Pending(message) => Some(message.content.text()),
+            Self::Pending(message) => Some(message.content.text_start(EXCERPT_CHARS)),
             Self::Written(text) => Some(text.clone()),
         }
     }

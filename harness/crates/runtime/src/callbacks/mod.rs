@@ -99,8 +99,8 @@ impl Callbacks {
     /// Returns the totals so far, over all attempts.
     pub(crate) fn completion_data(&self) -> RunCompletionData {
         let texts = (
-            self.events.first_human_text(),
-            self.events.last_answer_text(),
+            self.events.first_human_excerpt(),
+            self.events.last_answer_excerpt(),
         );
         self.former.clone().and(
             self.tokens

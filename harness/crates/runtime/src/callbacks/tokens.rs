@@ -9,7 +9,7 @@ use crate::definition::RunCompletionData;
 use deerflow_core::messages::UsageMetadata;
 
 /// Maximum length of the stored excerpt of a message, in characters.
-const EXCERPT_CHARS: usize = 2_000;
+pub(super) const EXCERPT_CHARS: usize = 2_000;
 
 /// Usage of one run.
 #[derive(Debug, Default)]
@@ -63,8 +63,8 @@ impl RunTokenCallback {
         self.by_model.insert(call.model.clone(), entry);
     }
 
-    /// Builds the completion data. The journal supplies the number of messages, the first human
-    /// message and the last answer.
+    /// Builds the completion data. The journal supplies the number of messages, and excerpts of the
+    /// first human message and the last answer.
     pub(crate) fn completion_data(
         &self,
         message_count: u64,
@@ -72,8 +72,8 @@ impl RunTokenCallback {
     ) -> RunCompletionData {
         RunCompletionData {
             message_count,
-            first_human_message: question.map(|text| excerpt(&text)),
-            last_ai_message: answer.map(|text| excerpt(&text)),
+            first_human_message: question,
+            last_ai_message: answer,
             token_usage_by_model: self.by_model.clone(),
             ..self.totals.clone()
         }
@@ -83,10 +83,6 @@ impl RunTokenCallback {
 /// Adds `added` to `sum` and saturates, because providers may report any number.
 fn add(sum: &mut u64, added: u64) {
     *sum = sum.saturating_add(added);
-}
-
-fn excerpt(text: &str) -> String {
-    text.chars().take(EXCERPT_CHARS).collect()
 }
 
 #[cfg(test)]
