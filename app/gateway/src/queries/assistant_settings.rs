@@ -1,7 +1,6 @@
 //! Settings of an assistant, applied to the run that names it.
 
 use deerflow_domain::assistants::AssistantContent;
-use harness::runtime::runs::RunRequest;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -93,22 +92,6 @@ pub(crate) async fn apply_assistant(
     };
     apply_settings(&made.content, &mut body);
     Ok((body, Some(made.id)))
-}
-
-/// Attributes the run to this assistant instead of its graph's assistant.
-pub(crate) fn attributed(mut spec: RunRequest, assistant: Option<Uuid>) -> RunRequest {
-    if let Some(id) = assistant {
-        spec.metadata
-            .insert("assistant_id".to_owned(), id.to_string().into());
-        if let Some(echo) = spec
-            .presentation
-            .request_echo
-            .pointer_mut("/config/configurable/assistant_id")
-        {
-            *echo = id.to_string().into();
-        }
-    }
-    spec
 }
 
 fn object(value: Option<Value>) -> Map<String, Value> {

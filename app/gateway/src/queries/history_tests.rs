@@ -7,7 +7,7 @@ use harness::ids::{RunId, ThreadId};
 use harness::messages::Message;
 use harness::runtime::runs::store::{NewRunEvent, RunEvent, category};
 use harness::runtime::runs::{
-    CancelAction, MultitaskStrategy, RunCompletionData, RunRecord, RunStatus,
+    CancelAction, MultitaskStrategy, RequestEcho, RunCompletionData, RunRecord, RunStatus,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -68,7 +68,7 @@ fn record(id: &str, status: RunStatus, metadata: Value) -> RunRecord {
         status,
         attempt: 1,
         metadata: metadata.as_object().cloned().unwrap_or_default(),
-        kwargs: Value::Null,
+        kwargs: RequestEcho::default(),
         multitask: MultitaskStrategy::Reject,
         model_name: None,
         webhook: None,

@@ -2,8 +2,10 @@
 //! redacted.
 
 use harness::ids::{RunId, ThreadId};
-use harness::runtime::runs::StreamModes;
-use serde_json::{Map, Value, json};
+use harness::runtime::runs::{RequestEcho, StreamModes};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::bodies::{DurabilityName, RunCreate};
 use super::options::is_server_key;
@@ -36,50 +38,78 @@ pub(super) struct EchoContext<'a> {
     /// Absent for a temporary thread.
     pub(super) thread: Option<&'a ThreadId>,
     pub(super) assistant: &'a str,
+    /// Id of the assistant.
+    pub(super) assistant_id: Uuid,
     pub(super) metadata: &'a Map<String, Value>,
     pub(super) temporary: bool,
 }
 
-/// Returns the echo of `body`.
+/// Echo in DeerFlow's dialect.
+#[derive(Serialize)]
+struct DeerFlowEcho<'a> {
+    input: &'a Option<Map<String, Value>>,
+    config: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<Value>,
+}
+
+/// Echo in the platform's dialect.
+#[derive(Serialize)]
+struct PlatformEcho<'a> {
+    input: &'a Option<Map<String, Value>>,
+    command: Value,
+    config: Value,
+    context: Value,
+    stream_mode: Vec<&'static str>,
+    interrupt_before: &'a Value,
+    interrupt_after: &'a Value,
+    webhook: &'a Option<String>,
+    feedback_keys: &'a Option<Vec<String>>,
+    temporary: bool,
+    subgraphs: bool,
+    resumable: bool,
+    checkpoint_during: bool,
+    durability: &'static str,
+}
+
+/// Returns the echo of `body`. The input may be large and is serialized without a copy.
 pub(super) fn echo(
     body: &RunCreate,
     context: &EchoContext<'_>,
     modes: StreamModes,
     dialect: Dialect,
-) -> Value {
+) -> serde_json::Result<RequestEcho> {
     let object =
         |sent: &Option<Map<String, Value>>| sent.clone().map_or(Value::Null, Value::Object);
     let config = redacted(object(&body.config));
     if dialect == Dialect::DeerFlow {
-        let mut kwargs = json!({ "input": object(&body.input), "config": config });
-        if let (Some(command), Some(map)) = (&body.command, kwargs.as_object_mut()) {
-            map.insert(
-                "command".to_owned(),
-                redacted(Value::Object(command.clone())),
-            );
-        }
-        return kwargs;
+        let command = body.command.clone();
+        return RequestEcho::new(&DeerFlowEcho {
+            input: &body.input,
+            config,
+            command: command.map(|command| redacted(Value::Object(command))),
+        });
     }
     let during = body.checkpoint_during != Some(false);
     let durability = body.durability.map_or(
         if during { "async" } else { "exit" },
         DurabilityName::as_str,
     );
-    json!({
-        "input": object(&body.input),
-        "command": redacted(object(&body.command)),
-        "config": platform_config(config, context, &body.after_seconds),
-        "context": redacted(Value::Object(body.context.clone().unwrap_or_default())),
-        "stream_mode": modes.iter().map(|mode| mode.as_str()).collect::<Vec<_>>(),
-        "interrupt_before": body.interrupt_before,
-        "interrupt_after": body.interrupt_after,
-        "webhook": body.webhook,
-        "feedback_keys": body.feedback_keys,
-        "temporary": context.temporary,
-        "subgraphs": body.stream_subgraphs == Some(true),
-        "resumable": body.stream_resumable == Some(true),
-        "checkpoint_during": durability != "exit",
-        "durability": durability,
+    RequestEcho::new(&PlatformEcho {
+        input: &body.input,
+        command: redacted(object(&body.command)),
+        config: platform_config(config, context, &body.after_seconds),
+        context: redacted(Value::Object(body.context.clone().unwrap_or_default())),
+        stream_mode: modes.iter().map(|mode| mode.as_str()).collect(),
+        interrupt_before: &body.interrupt_before,
+        interrupt_after: &body.interrupt_after,
+        webhook: &body.webhook,
+        feedback_keys: &body.feedback_keys,
+        temporary: context.temporary,
+        subgraphs: body.stream_subgraphs == Some(true),
+        resumable: body.stream_resumable == Some(true),
+        checkpoint_during: durability != "exit",
+        durability,
     })
 }
 
@@ -112,7 +142,7 @@ fn platform_config(config: Value, context: &EchoContext<'_>, after_seconds: &Val
     configurable.insert("graph_id".to_owned(), context.assistant.into());
     configurable.insert(
         "assistant_id".to_owned(),
-        super::assistant_uuid(context.assistant).to_string().into(),
+        context.assistant_id.to_string().into(),
     );
     config.insert("configurable".to_owned(), Value::Object(configurable));
     config.insert(

@@ -8,6 +8,7 @@ use harness::runtime::runs::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use super::bodies::RunCreate;
 use super::checkpoint::{NamedCheckpoint, checkpoint_of};
@@ -36,6 +37,9 @@ pub enum RunTarget {
 pub struct Defaults<'a> {
     /// Available assistants; the first is DeerFlow's default.
     pub assistants: &'a [AssistantInfo],
+    /// Id of the assistant that a user created or changed, if the body names one. Otherwise it is the
+    /// id of the graph's assistant.
+    pub assistant_id: Option<Uuid>,
     /// Id for a new thread that is retained.
     pub fresh_thread: ThreadId,
     /// Id of the run.
@@ -135,11 +139,14 @@ pub fn into_request(
         ));
     }
     let assistant = resolve_assistant(assistant.as_deref(), defaults.assistants, dialect)?;
+    let assistant_id = defaults
+        .assistant_id
+        .unwrap_or_else(|| assistant_uuid(&assistant));
     let temporary = matches!(scope, RunScope::Stateless { temporary: true });
     let metadata = redacted_fields(read_metadata(
         &body,
         sent_metadata,
-        &assistant,
+        (&assistant, assistant_id),
         defaults.thread_metadata,
         dialect,
     ));
@@ -147,10 +154,12 @@ pub fn into_request(
         run: &defaults.fresh_run,
         thread: thread.as_ref(),
         assistant: &assistant,
+        assistant_id,
         metadata: &metadata,
         temporary,
     };
-    let request_echo = echo(&body, &echo_context, stream_modes, dialect);
+    let request_echo = echo(&body, &echo_context, stream_modes, dialect)
+        .map_err(|error| ApiError::Internal(format!("cannot serialize the request: {error}")))?;
     let command = body.command.take().unwrap_or_default();
     let input = body.input.take();
     let request = RunRequest {
@@ -290,7 +299,7 @@ fn read_scope(
 fn read_metadata(
     body: &RunCreate,
     sent: Map<String, Value>,
-    assistant: &str,
+    (assistant, assistant_id): (&str, Uuid),
     of_thread: &Map<String, Value>,
     dialect: Dialect,
 ) -> Map<String, Value> {
@@ -315,10 +324,7 @@ fn read_metadata(
             .filter(|(key, _)| !reserved.contains(&key.as_str())),
     );
     metadata.insert("graph_id".to_owned(), assistant.into());
-    metadata.insert(
-        "assistant_id".to_owned(),
-        assistant_uuid(assistant).to_string().into(),
-    );
+    metadata.insert("assistant_id".to_owned(), assistant_id.to_string().into());
     metadata
 }
 

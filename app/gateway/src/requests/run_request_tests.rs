@@ -38,6 +38,7 @@ fn read_at(target: &RunTarget, dialect: Dialect, body: Value) -> Result<RunReque
         .expect("an object");
     let defaults = Defaults {
         assistants: &assistants,
+        assistant_id: None,
         fresh_thread: thread(FRESH),
         fresh_run: RunId::parse(RUN).expect("a run id"),
         thread_metadata: &metadata,
@@ -82,7 +83,7 @@ fn an_empty_body_has_the_defaults_of_its_dialect() {
     assert_eq!(deerflow.stream_modes, modes(&[StreamMode::Values]));
     assert_eq!(
         deerflow.presentation.request_echo,
-        json!({ "input": null, "config": null })
+        json!({ "input": null, "config": null }).into()
     );
     assert!(deerflow.presentation.echo_input && deerflow.metadata.is_empty());
 
@@ -304,13 +305,9 @@ fn server_keys_of_clients_are_dropped() {
         .additional_kwargs;
     assert_eq!(additional.keys().collect::<Vec<_>>(), ["files"]);
     assert!(
-        !spec
-            .presentation
-            .request_echo
-            .to_string()
-            .contains("s3cret"),
+        !spec.presentation.request_echo.text().contains("s3cret"),
         "{}",
-        spec.presentation.request_echo
+        spec.presentation.request_echo.text()
     );
 }
 
@@ -463,35 +460,22 @@ fn the_platform_s_echo_is_complete_and_without_secrets() {
         })),
     )
     .expect("a spec");
+    let echo = spec.presentation.request_echo.to_value();
+    let configurable = &echo["config"]["configurable"];
+    assert_eq!(configurable["mine"], 1);
+    assert_eq!(configurable["graph_id"], "lead_agent");
+    assert_eq!(configurable["thread_id"], THREAD);
+    assert_eq!(configurable["run_id"], RUN);
     assert_eq!(
-        spec.presentation.request_echo["config"]["configurable"]["mine"],
-        1
-    );
-    assert_eq!(
-        spec.presentation.request_echo["config"]["configurable"]["graph_id"],
-        "lead_agent"
-    );
-    assert_eq!(
-        spec.presentation.request_echo["config"]["configurable"]["thread_id"],
-        THREAD
-    );
-    assert_eq!(
-        spec.presentation.request_echo["config"]["configurable"]["run_id"],
-        RUN
-    );
-    assert_eq!(
-        spec.presentation.request_echo["config"]["metadata"],
+        echo["config"]["metadata"],
         Value::Object(spec.metadata.clone())
     );
     assert_eq!(
-        (
-            &spec.presentation.request_echo["resumable"],
-            &spec.presentation.request_echo["checkpoint_during"]
-        ),
+        (&echo["resumable"], &echo["checkpoint_during"]),
         (&json!(true), &json!(true))
     );
     assert_eq!(spec.metadata["of_thread"], 1);
-    let echoed = spec.presentation.request_echo.to_string();
+    let echoed = spec.presentation.request_echo.text();
     assert!(
         !echoed.contains("evil") && !echoed.contains("s3cret"),
         "{echoed}"
@@ -513,7 +497,7 @@ fn secrets_in_a_command_or_in_metadata_are_not_echoed() {
         let sent = json!({ "command": command, "metadata": { "deep": [{ "password": "s3cret" }], "mine": 1 } });
         let spec = read(dialect, with_assistant(sent)).expect("a spec");
         assert_eq!(
-            spec.presentation.request_echo["command"]["resume"],
+            spec.presentation.request_echo.to_value()["command"]["resume"],
             json!({ "api_key": "***", "answer": "yes" })
         );
         assert_eq!(

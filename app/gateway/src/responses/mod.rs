@@ -24,7 +24,7 @@ pub use item::{hit_json, item_json};
 pub use json_list::JsonList;
 pub(crate) use json_list::NEXT;
 pub use large_json::LargeJson;
-pub use run::{is_rolled_back, queued_run_json, run_json, run_status};
+pub use run::{RunView, is_rolled_back, run_status};
 pub use scheduled_task::{task_json, task_run_json};
 pub use schemas::{channel_schemas, context_schema, state_schema};
 pub use snapshot::{

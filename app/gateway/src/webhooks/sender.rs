@@ -25,7 +25,7 @@ use super::WebhookPolicy;
 use super::receiver_limits::{Receiver, ReceiverLimits, Refusal};
 use super::signature::{self, SigningKey};
 use crate::dialect::Dialect;
-use crate::responses::run_json;
+use crate::responses::RunView;
 
 /// Settings of the delivery.
 #[derive(Debug, Clone)]
@@ -352,8 +352,9 @@ fn receiver_of(call: &WebhookDelivery) -> Receiver {
 
 /// Returns the run with its times, its values and its error.
 fn body_of(call: &WebhookDelivery, sent_at: &str) -> Value {
-    let mut body = match run_json(&call.run, Dialect::Platform) {
-        Value::Object(fields) => fields,
+    let run = RunView::new(&call.run, Dialect::Platform);
+    let mut body = match serde_json::to_value(run) {
+        Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
     body.insert(

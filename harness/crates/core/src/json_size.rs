@@ -1,9 +1,16 @@
-//! Size of a value as compact JSON, counted without building its text.
+//! Size of a value as compact JSON, counted without building its text, and texts in buffers of their
+//! size.
 
 use std::io;
 
 use serde::Serialize;
+use serde::ser::Error as _;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
+
+/// Size of a text, in bytes, from which its buffer is allocated as a whole. A growing one needs up
+/// to three times the size of the text.
+pub(crate) const LARGE_TEXT: usize = 64 << 10;
 
 /// Value that is larger than its limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +73,28 @@ pub fn merge_within(
         (Err(refused), Some(former)) if refused.size <= former => Ok(before),
         (checked, _) => checked.map(|()| before),
     }
+}
+
+/// Serializes a value. Visits a large one twice, to allocate a buffer of its size.
+///
+/// # Errors
+/// The value cannot be serialized as JSON.
+pub fn raw_value<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Box<RawValue>> {
+    match size_beyond(value, LARGE_TEXT) {
+        None => to_raw_value(value),
+        Some(size) => raw_value_of_size(value, size),
+    }
+}
+
+/// Serializes a value into a buffer of `size` bytes, which grows if the text is longer.
+pub(crate) fn raw_value_of_size<T: Serialize + ?Sized>(
+    value: &T,
+    size: usize,
+) -> serde_json::Result<Box<RawValue>> {
+    let mut json = Vec::with_capacity(size);
+    serde_json::to_writer(&mut json, value)?;
+    let json = String::from_utf8(json).map_err(serde_json::Error::custom)?;
+    RawValue::from_string(json)
 }
 
 /// Counts the bytes of a value until they exceed `limit`.

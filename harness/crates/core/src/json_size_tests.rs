@@ -23,6 +23,13 @@ fn size_equals_the_length_of_the_compact_text() {
 }
 
 #[test]
+fn raw_value_is_the_compact_text() {
+    for value in [json!({ "a": "\"\n" }), json!(["\n".repeat(LARGE_TEXT)])] {
+        assert_eq!(raw_value(&value).expect("JSON").get(), value.to_string());
+    }
+}
+
+#[test]
 fn refusal_names_field_limit_and_size() {
     let value = json!({ "a": "x".repeat(20) });
     let refused = check_size("metadata", &value, 10).expect_err("too large");

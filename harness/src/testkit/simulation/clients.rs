@@ -227,7 +227,7 @@ fn spec_of(script: &Script, thread: &str) -> RunRequest {
     RunRequest {
         run_id: Some(RunId::parse(&script.label).expect("a plain id")),
         presentation: RunPresentation {
-            request_echo,
+            request_echo: request_echo.into(),
             ..RunPresentation::default()
         },
         ..RunRequest::ask(agent, thread, message)

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use harness::runtime::runs::store::AdmitError;
 use harness::runtime::runs::{RunError, RunRecord, RunRequest};
-use serde_json::Value;
 
 use super::{find_created_run, idempotent_spec};
 use crate::dialect::Dialect;
@@ -15,7 +13,7 @@ use crate::error::ApiError;
 use crate::extract::{Body, IdempotencyKey, ListBody};
 use crate::requests::RunTarget;
 use crate::requests::bodies::RunCreate;
-use crate::responses::run_json;
+use crate::responses::{LargeJson, RunView};
 use crate::routes::idempotency::{created_by, find_created, mark_replayed};
 use crate::routes::{App, ResponseResult, run_to_completion};
 use crate::state::GatewayState;
@@ -49,12 +47,11 @@ pub(crate) async fn batch(
         for spec in specs {
             created.push(create_run(&shared, dialect, spec).await?);
         }
-        Ok(created
-            .iter()
-            .map(|run| run_json(run, dialect))
-            .collect::<Value>())
+        Ok(created)
     });
-    let response = Json(runs.await?).into_response();
+    let runs = runs.await?;
+    let views = runs.iter().map(|run| RunView::new(run, dialect));
+    let response = LargeJson(views.collect::<Vec<_>>()).into_response();
     Ok(if is_replay {
         mark_replayed(response)
     } else {

@@ -1,6 +1,5 @@
 //! `POST /threads/{t}/runs` and `POST /runs`: creates a background run.
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use harness::runtime::runs::RunRecord;
@@ -10,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::extract::{Body, IdempotencyKey, Ids};
 use crate::requests::RunTarget;
 use crate::requests::bodies::{RunCreate, ThreadRunCreate};
-use crate::responses::run_json;
+use crate::responses::{LargeJson, RunView};
 use crate::routes::idempotency::idempotent;
 use crate::routes::{App, ResponseResult};
 use crate::sse::run_location;
@@ -76,5 +75,5 @@ async fn begin(
 
 fn response(run: &RunRecord, dialect: Dialect) -> Response {
     let [content_location, _] = run_location(dialect, &run.thread_id, &run.run_id, "stream");
-    ([content_location], Json(run_json(run, dialect))).into_response()
+    ([content_location], LargeJson(RunView::new(run, dialect))).into_response()
 }

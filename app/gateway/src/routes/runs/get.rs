@@ -1,15 +1,15 @@
 //! `GET .../runs/{r}`.
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::IntoResponse;
 
 use crate::dialect::Dialect;
 use crate::extract::Ids;
 use crate::queries::threads::{require_run, require_thread};
-use crate::responses::queued_run_json;
-use crate::routes::{App, JsonResult};
+use crate::responses::{LargeJson, RunView};
+use crate::routes::{App, ResponseResult};
 
-pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> JsonResult {
+pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> ResponseResult {
     let thread = ids.thread()?;
     let run = ids.run()?;
     if !dialect.is_platform() {
@@ -17,5 +17,5 @@ pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> JsonRe
     }
     let run = require_run(&state, &thread, &run, dialect).await?;
     let reasons = state.queue_reasons(std::slice::from_ref(&run)).await?;
-    Ok(Json(queued_run_json(&run, &reasons, dialect)))
+    Ok(LargeJson(RunView::queued(&run, &reasons, dialect)).into_response())
 }

@@ -4,11 +4,12 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::RunListQuery;
+use serde_json::json;
 
 use crate::dialect::Dialect;
 use crate::extract::{Ids, Query};
 use crate::queries::threads::require_thread;
-use crate::responses::{is_rolled_back, queued_run_json, select};
+use crate::responses::{RunView, is_rolled_back, select};
 use crate::routes::paged_list::PagedList;
 use crate::routes::{App, ResponseResult};
 
@@ -47,7 +48,7 @@ pub(crate) async fn list(
         let reasons = state.queue_reasons(&runs).await?;
         list.add(part, &runs, |run| {
             let is_shown = !(dialect.is_platform() && is_rolled_back(run));
-            is_shown.then(|| select(queued_run_json(run, &reasons, dialect), &fields))
+            is_shown.then(|| select(json!(RunView::queued(run, &reasons, dialect)), &fields))
         })?;
     }
     Ok(list.into_response())

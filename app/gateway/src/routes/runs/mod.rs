@@ -42,7 +42,7 @@ use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::queries::assistant_settings::{apply_assistant, attributed};
+use crate::queries::assistant_settings::apply_assistant;
 use crate::queries::assistants::graphs_of_request;
 use crate::queries::threads::require_run;
 use crate::requests::{Defaults, RunTarget, UnreadRequest, into_request, is_name_of};
@@ -123,13 +123,14 @@ pub(crate) async fn spec_for(
     }
     let defaults = Defaults {
         assistants: &assistants,
+        assistant_id: assistant,
         fresh_thread: state.process.ids.thread_id(),
         fresh_run: state.process.ids.run_id(),
         thread_metadata: &thread.map(|thread| thread.metadata).unwrap_or_default(),
     };
     let unread = into_request(body, target, dialect, &defaults)?;
     let agent = agent_of(state, &unread).await;
-    let mut spec = attributed(unread.read(agent.as_deref())?, assistant);
+    let mut spec = unread.read(agent.as_deref())?;
     // DeerFlow's threads do not expire.
     spec.thread_ttl = state.info.thread_ttl().filter(|_| dialect.is_platform());
     if let Some(url) = &spec.webhook {
@@ -201,6 +202,8 @@ fn actor() -> ActorContext {
 /// they created the run.
 fn is_resumable(run: &RunRecord, dialect: Dialect) -> bool {
     !dialect.is_platform()
-        || run.kwargs.get("resumable") == Some(&Value::Bool(true))
-        || run.kwargs.get("resumable").is_none()
+        || run
+            .kwargs
+            .field("resumable")
+            .is_none_or(|resumable| resumable.get() == "true")
 }

@@ -9,7 +9,7 @@ use deerflow_runtime::runs::{IfNotExists, RunStatus};
 use futures_util::future::BoxFuture;
 use sqlx::PgPool;
 
-use super::row::{admitted, head, named_assistant, new_row};
+use super::row::{admitted, echo_text, head, named_assistant, row_without_echo};
 use super::user_runs::max_active_unlocked;
 use crate::db::entity::{plain, thread};
 use crate::db::quotas::QuotaCheck;
@@ -34,7 +34,7 @@ pub(super) fn admit<'a>(
         let request = new.request();
         let ttl = request.created_thread_ttl();
         let content = new.recipe.pin.as_ref().map(|pin| plain(&pin.content_hash));
-        let row = new_row(new, RunStatus::Starting);
+        let row = row_without_echo(new, RunStatus::Starting);
         let (is_admitted, checkpoint, log_tail): Row = sqlx::query_as(ADMIT)
             .bind(row.thread_id)
             .bind(row.run_id)
@@ -50,7 +50,7 @@ pub(super) fn admit<'a>(
             .bind(row.model_name)
             .bind(row.multitask_strategy)
             .bind(row.metadata_json)
-            .bind(row.kwargs_json)
+            .bind(echo_text(new))
             .bind(row.recipe_json)
             .bind(row.webhook)
             .bind(row.owner)

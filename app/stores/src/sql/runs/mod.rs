@@ -14,6 +14,7 @@ mod query;
 mod queue;
 mod row;
 mod split;
+mod stored_request;
 mod takeover;
 mod unreadable;
 mod user_runs;

@@ -9,7 +9,7 @@ use deerflow_runtime::runs::store::{AdmitError, Admitted, NewRun};
 use deerflow_runtime::runs::{IfNotExists, RunStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::row::{admitted, head, named_assistant, new_row};
+use super::row::{admitted, echo_text, head, named_assistant, row_without_echo};
 use super::user_runs::COUNT_ACTIVE;
 use crate::db::entity::{micros, plain, run, thread};
 use crate::db::quotas::QuotaCheck;
@@ -76,7 +76,7 @@ pub(super) fn admit(
     {
         return Ok(Prepared::Done(Err(exceeded.into())));
     }
-    if !insert_run(connection, &new_row(new, RunStatus::Starting))? {
+    if !insert_run(connection, new)? {
         // The run's id is in use.
         return Ok(Prepared::Unsuited);
     }
@@ -134,7 +134,8 @@ fn user_is_at_limit(connection: &Connection, new: &NewRun) -> rusqlite::Result<b
 }
 
 /// Inserts the run. Returns `false` if its id is in use.
-fn insert_run(connection: &Connection, row: &run::Model) -> rusqlite::Result<bool> {
+fn insert_run(connection: &Connection, new: &NewRun) -> rusqlite::Result<bool> {
+    let row = row_without_echo(new, RunStatus::Starting);
     let mut statement = connection.prepare_cached(INSERT_RUN)?;
     let inserted = statement.execute(params![
         row.run_id,
@@ -146,7 +147,7 @@ fn insert_run(connection: &Connection, row: &run::Model) -> rusqlite::Result<boo
         row.model_name,
         row.multitask_strategy,
         row.metadata_json,
-        row.kwargs_json,
+        echo_text(new),
         row.last_batch,
         row.recipe_json,
         row.webhook,

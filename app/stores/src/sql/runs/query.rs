@@ -12,10 +12,10 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Se
 
 use super::SqlRunStore;
 use super::row::{record, records};
+use super::stored_request::read_request;
 use crate::db::connect::Database;
 use crate::db::entity::{moment, run};
 use crate::db::error::read;
-use crate::db::json::from_json;
 use crate::sql::requests::stored_values;
 
 #[async_trait]
@@ -58,12 +58,15 @@ impl RunQueryStore for SqlRunStore {
         let request = run::Entity::find_by_id(run.as_str())
             .select_only()
             .column(run::Column::RecipeJson)
-            .into_tuple::<Option<String>>()
+            .column(run::Column::KwargsJson)
+            .into_tuple::<(Option<String>, String)>()
             .one(self.db.reads())
             .await;
-        let request = read(request)?.flatten();
-        let parsed = request.map(|text| from_json::<StoredRunRequest>(&text));
-        parsed.transpose().map_err(|reason| {
+        let Some((Some(request), echo)) = read(request)? else {
+            return Ok(None);
+        };
+        let parsed = read_request(&request, &echo);
+        parsed.map(Some).map_err(|reason| {
             StoreError::Failed(format!("the request of run {run} is damaged: {reason}"))
         })
     }

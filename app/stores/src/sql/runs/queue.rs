@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use deerflow_core::ids::NodeId;
-use deerflow_runtime::runs::store::{Claimed, StoreError, StoredRunRequest};
+use deerflow_runtime::runs::store::{Claimed, StoreError};
 use deerflow_runtime::runs::{RunStatus, UserRunLimits};
 use sea_orm::sea_query::{Alias, Expr, Query, SelectStatement};
 use sea_orm::{
@@ -13,13 +13,13 @@ use sea_orm::{
 };
 
 use super::row::{readable, record};
+use super::stored_request::read_request;
 use super::unreadable::end_unreadable;
 use super::user_runs;
 use crate::db::clock::now_of;
 use crate::db::connect::Database;
 use crate::db::entity::{micros, moment, run, thread};
 use crate::db::error::read;
-use crate::db::json::from_json;
 use crate::db::tx::TxError;
 
 /// Claims the next run that may start at `now`. Avoids a write if there is none.
@@ -179,7 +179,7 @@ pub(super) async fn claimed(
         .recipe_json
         .take()
         .ok_or_else(|| "no stored request".to_owned());
-    let recipe = recipe.and_then(|text| from_json::<StoredRunRequest>(&text));
+    let recipe = recipe.and_then(|text| read_request(&text, &row.kwargs_json));
     let losses = u32::try_from(row.losses).unwrap_or(u32::MAX);
     Ok(Claimed {
         run: record(row)?,

@@ -3,14 +3,28 @@
 use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
 use deerflow_runtime::checkpoint::ThreadHead;
 use deerflow_runtime::runs::store::NewRun;
-use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RunRecord, RunStatus};
+use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RequestEcho, RunRecord, RunStatus};
 use sea_orm::DbErr;
 
+use super::stored_request::request_text;
 use crate::db::entity::{micros, moment, plain, run};
 use crate::db::json::{from_json, from_word, json_text};
 
 /// Builds the row of a new run.
 pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
+    run::Model {
+        kwargs_json: echo_text(new).to_owned(),
+        ..row_without_echo(new, status)
+    }
+}
+
+/// Returns the JSON of the request as clients see it.
+pub(super) fn echo_text(new: &NewRun) -> &str {
+    new.request().presentation.request_echo.text()
+}
+
+/// Builds the row of a new run with an empty `kwargs_json`, which is [`echo_text`] and may be large.
+pub(super) fn row_without_echo(new: &NewRun, status: RunStatus) -> run::Model {
     let request = new.request();
     run::Model {
         run_id: new.run_id.to_string(),
@@ -22,14 +36,14 @@ pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
         model_name: request.model_name().map(plain),
         multitask_strategy: request.multitask.as_str().to_owned(),
         metadata_json: json_text(&request.metadata),
-        kwargs_json: json_text(&request.presentation.request_echo),
+        kwargs_json: String::new(),
         cancel_action: None,
         error: None,
         error_name: None,
         stop_reason: None,
         completion_json: None,
         last_batch: 0,
-        recipe_json: Some(json_text(&*new.recipe)),
+        recipe_json: Some(request_text(&new.recipe, echo_text(new))),
         webhook: request.webhook.as_deref().map(plain),
         owner: status.is_owned().then(|| new.owner.to_string()),
         losses: 0,
@@ -114,7 +128,7 @@ fn read(row: run::Model) -> Result<RunRecord, String> {
         status: RunStatus::parse(&row.status).ok_or_else(|| word("status", &row.status))?,
         attempt: u32::try_from(row.attempt).map_err(|error| error.to_string())?,
         metadata: from_json(&row.metadata_json)?,
-        kwargs: from_json(&row.kwargs_json)?,
+        kwargs: RequestEcho::from_text(row.kwargs_json).map_err(|error| error.to_string())?,
         multitask: from_word::<MultitaskStrategy>(row.multitask_strategy)?,
         model_name: row.model_name,
         webhook: row.webhook,

@@ -3,12 +3,12 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use serde::ser::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
+use crate::json_size::{LARGE_TEXT, raw_value, raw_value_of_size};
 
 /// Id of a remove message that drops all messages before it.
 pub const REMOVE_ALL: &str = "__remove_all__";
@@ -167,6 +167,18 @@ impl Message {
         body.into()
     }
 
+    /// Returns the message with some fields changed. Copies its fields only if other clones exist.
+    #[must_use]
+    pub fn into_with(self, change: impl FnOnce(&mut MessageBody)) -> Self {
+        match Arc::try_unwrap(self.0) {
+            Ok(Inner { mut body, .. }) => {
+                change(&mut body);
+                body.into()
+            }
+            Err(shared) => Self(shared).with(change),
+        }
+    }
+
     /// Returns the message as JSON, serialized at the first call.
     pub fn json(&self) -> &RawValue {
         let body = &self.0.body;
@@ -203,7 +215,7 @@ impl Message {
         format: u64,
         build: impl Fn(&Self) -> Option<Value>,
     ) -> Option<Arc<RawValue>> {
-        let built = || build(self).and_then(|value| to_raw_value(&value).ok().map(Arc::from));
+        let built = || build(self).and_then(|value| raw_value(&value).ok().map(Arc::from));
         let cached = self.0.wire.get_or_init(|| WireJson {
             format,
             json: built(),
@@ -293,20 +305,14 @@ impl Message {
     }
 }
 
-/// Size of a text from which the buffer of its message's JSON is allocated as a whole. A growing one
-/// would need three times its size. In bytes.
-const LARGE_TEXT: usize = 64 << 10;
-
 fn json_of(body: &MessageBody) -> serde_json::Result<Box<RawValue>> {
-    let text = match &body.content {
-        Content::Text(text) if text.len() >= LARGE_TEXT => text.len(),
-        _ => return to_raw_value(body),
-    };
-    // For line breaks and quotes, which are escaped, and for the other fields.
-    let mut json = Vec::with_capacity(text + text / 16);
-    serde_json::to_writer(&mut json, body)?;
-    let json = String::from_utf8(json).map_err(serde_json::Error::custom)?;
-    RawValue::from_string(json)
+    match &body.content {
+        // The rest is for line breaks and quotes, which are escaped, and for the other fields.
+        Content::Text(text) if text.len() >= LARGE_TEXT => {
+            raw_value_of_size(body, text.len() + text.len() / 16)
+        }
+        _ => to_raw_value(body),
+    }
 }
 
 impl MessageKind {

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use super::run_plan::RunPlan;
 use crate::agent::Agent;
-use crate::definition::{RunLimits, RunRequest, RunScope};
+use crate::definition::{RunInput, RunLimits, RunRequest, RunScope, ThreadCommand};
 use crate::ports::StoredRunRequest;
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::IdSource;
+use deerflow_core::messages::Message;
 
 /// Resolves the ids, limits and agent of a run. Pure except for the ids that it generates.
 #[tracing::instrument(name = "plan", skip_all)]
 pub fn plan(
-    request: RunRequest,
+    mut request: RunRequest,
     agent: Arc<dyn Agent>,
     actor: ActorContext,
     limits: &RunLimits,
@@ -22,6 +23,7 @@ pub fn plan(
         RunScope::Stateful { thread_id, .. } => thread_id.clone(),
         RunScope::Stateless { .. } => ids.thread_id(),
     };
+    set_message_ids(&mut request.input, ids);
     RunPlan {
         run_id: request.run_id.clone().unwrap_or_else(|| ids.run_id()),
         thread_id,
@@ -34,6 +36,19 @@ pub fn plan(
             pin: None,
         }),
     }
+}
+
+/// Generates the missing ids of the input's messages, so that each attempt of the run has the same.
+fn set_message_ids(input: &mut RunInput, ids: &dyn IdSource) {
+    let (RunInput::Update(update) | RunInput::Command(ThreadCommand { update, .. })) = input else {
+        return;
+    };
+    let identified = |message: Message| match message.id {
+        Some(_) => message,
+        None => message.into_with(|body| body.id = Some(ids.message_id())),
+    };
+    let messages = std::mem::take(&mut update.messages);
+    update.messages = messages.into_iter().map(identified).collect();
 }
 
 /// Replaces a missing limit and zero by the default, and caps the result at the configured maximum.

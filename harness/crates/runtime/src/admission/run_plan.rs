@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::agent::{Agent, AssistantPin};
-use crate::definition::{RunLimits, RunRequest};
+use crate::definition::{RequestEcho, RunLimits, RunRequest};
 use crate::ports::StoredRunRequest;
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::{RunId, ThreadId};
@@ -39,6 +39,14 @@ impl RunPlan {
     /// Returns the request that was planned.
     pub fn request(&self) -> &RunRequest {
         &self.stored.spec
+    }
+
+    /// Frees the echo of the request, which the run's record has too. Has no effect if the store
+    /// shares the request.
+    pub(crate) fn free_echo(&mut self) {
+        if let Some(stored) = Arc::get_mut(&mut self.stored) {
+            stored.spec.presentation.request_echo = RequestEcho::default();
+        }
     }
 
     /// Returns the agent that executes the run.

@@ -6,6 +6,7 @@ mod presentation;
 pub(crate) mod read_retry;
 mod record;
 mod request;
+mod request_echo;
 mod request_key;
 mod run_failure;
 mod status;
@@ -22,6 +23,7 @@ pub use request::{
     MultitaskStrategy, NodeSelector, Recovery, RunConfig, RunInput, RunRequest, RunScope,
     ThreadCommand,
 };
+pub use request_echo::RequestEcho;
 pub use request_key::RequestKey;
 pub(crate) use run_failure::RunFailure;
 pub use status::{InvalidTransition, RunStatus};

@@ -1,7 +1,8 @@
 //! Presentation of a run: facts of the dialect in which a client asked for it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use super::request_echo::RequestEcho;
 
 /// Presentation of a run to clients of one dialect. The gateway builds it. The kernel passes it to
 /// the encoder and stores the echo with the run's record; no decision of a run depends on it.
@@ -17,12 +18,5 @@ pub struct RunPresentation {
     /// Request as clients see it, without secrets: the `kwargs` of the run. Stored in the run's
     /// record, not in the request.
     #[serde(skip)]
-    pub request_echo: Value,
-}
-
-impl RunPresentation {
-    /// Returns the input of the request as clients see it.
-    pub(crate) fn echoed_input(&self) -> &Value {
-        self.request_echo.get("input").unwrap_or(&Value::Null)
-    }
+    pub request_echo: RequestEcho,
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::request::{CancelAction, MultitaskStrategy};
+use super::request_echo::RequestEcho;
 use super::status::RunStatus;
 use super::stop_reason::StopReason;
 use deerflow_core::ids::{RunId, ThreadId};
@@ -31,7 +32,7 @@ pub struct RunRecord {
     /// Metadata set by the client.
     pub metadata: Map<String, Value>,
     /// Request as clients see it.
-    pub kwargs: Value,
+    pub kwargs: RequestEcho,
     /// Strategy of the run when its thread was busy.
     pub multitask: MultitaskStrategy,
     /// Requested entry of the model configuration.

@@ -1,5 +1,6 @@
 //! Tests of the stored form of a run request.
 
+use super::super::request_echo::RequestEcho;
 use super::*;
 
 /// Request as it is stored, without the key `describe_messages`, which older rows lack.
@@ -29,13 +30,13 @@ fn stored_form_is_read_and_written_unchanged() {
         let presentation = RunPresentation {
             echo_input: true,
             describe_messages,
-            request_echo: Value::Null,
+            request_echo: RequestEcho::default(),
         };
         assert_eq!(request.presentation, presentation);
         assert!(!request.keep_partial);
         // The record of the run has both.
         request.metadata.insert("secret".to_owned(), Value::Null);
-        request.presentation.request_echo = "secret".into();
+        request.presentation.request_echo = Value::from("secret").into();
         assert_eq!(serde_json::to_string(&request).unwrap(), stored);
     }
 }

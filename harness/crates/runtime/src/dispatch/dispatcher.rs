@@ -299,7 +299,7 @@ async fn start_claimed(claimed: Claimed, runtime: &Arc<Runtime>) {
         if_not_exists: IfNotExists::Reject,
     };
     request.metadata.clone_from(&run.metadata);
-    request.presentation.request_echo.clone_from(&run.kwargs);
+    request.presentation.request_echo = run.kwargs.clone();
     let pin = pins::at_start(recipe.pin, &request, &runtime.ports).await;
     let resolved = runtime.ports.agents.resolve_pinned(
         &request.assistant,

@@ -10,7 +10,7 @@ use crate::agent::{
     AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, InputFacts, StopKind,
 };
 use crate::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, PendingTask, Snapshot};
-use crate::definition::{RunInput, ThreadCommand};
+use crate::definition::{RequestEcho, RunInput, ThreadCommand};
 use crate::execution::{Execution, Progress};
 use deerflow_core::compute::{Size, heavy_poll};
 use deerflow_core::state::{StateUpdate, ThreadState};
@@ -40,6 +40,7 @@ impl Execution {
             Some(restored) => restored,
             None => (self.load().await?, self.apply_request().await?),
         };
+        self.free_echo();
         heavy_poll(Size::messages(self.progress.state.messages())).await;
         if is_retry {
             // Events of the earlier attempt after its last checkpoint are no longer valid, so
@@ -88,6 +89,12 @@ impl Execution {
         Ok(self.plan.agent().stream(input, self.context(sink), events))
     }
 
+    /// Frees the echo of the request, which contains the input and is stored in the run's record.
+    fn free_echo(&mut self) {
+        self.record.kwargs = RequestEcho::default();
+        self.plan.free_echo();
+    }
+
     /// Applies the input of the request, and returns how the agent starts.
     async fn apply_request(&mut self) -> Result<AgentStart, StreamEnd> {
         if let RunInput::Update(update) | RunInput::Command(ThreadCommand { update, .. }) =
@@ -96,7 +103,7 @@ impl Execution {
             heavy_poll(Size::messages(&update.messages)).await;
         }
         self.encoder.begin(
-            self.plan.request().presentation.echoed_input(),
+            || self.plan.request().presentation.request_echo.field("input"),
             &mut self.frames,
         );
         Ok(match self.plan.request().input.clone() {
@@ -276,14 +283,9 @@ impl Execution {
     }
 
     /// Reduces an update that the client sent with the run.
-    pub(super) fn apply_update(&mut self, mut update: StateUpdate) -> Result<(), StreamEnd> {
+    pub(super) fn apply_update(&mut self, update: StateUpdate) -> Result<(), StreamEnd> {
         if update.is_empty() {
             return Ok(());
-        }
-        for message in &mut update.messages {
-            if message.id.is_none() {
-                *message = message.with(|body| body.id = Some(self.ports.ids.message_id()));
-            }
         }
         let ids: Vec<String> = update
             .messages

@@ -197,8 +197,7 @@ fn retry_request(
     request.metadata.clone_from(&run.metadata);
     let retried = Value::from(run.run_id.as_str());
     request.metadata.insert(RETRIED_FROM.to_owned(), retried);
-    let echo = &mut request.presentation.request_echo;
-    echo.clone_from(&run.kwargs);
+    request.presentation.request_echo = run.kwargs.clone();
     // The first request used its key.
     request.request = None;
     request.multitask = MultitaskStrategy::Enqueue;
@@ -207,9 +206,11 @@ fn retry_request(
         request.multitask = MultitaskStrategy::Reject;
         request.checkpoint = None;
         // The input is restored from the echo if the new run is poisoned too.
+        let mut echo = run.kwargs.to_value();
         if let Some(input) = echo.get_mut("input") {
             *input = Value::Null;
         }
+        request.presentation.request_echo = echo.into();
     }
     match (start, &mut request.input) {
         (RetryStart::InputWithoutMessages, RunInput::Update(update)) => update.messages.clear(),

@@ -137,7 +137,7 @@ impl RunCommitStore for InMemoryStores {
                 .filter(|run| run.record.thread_id == commit.thread_id)
             {
                 run.recipe = None;
-                run.record.kwargs = serde_json::json!({});
+                run.record.kwargs = serde_json::json!({}).into();
                 run.record.completion = std::mem::take(&mut run.record.completion).without_text();
             }
         }

@@ -21,9 +21,9 @@ pub use crate::admission::{AdmissionDecision, RunPlan, UserRuns, decide_admissio
 pub use crate::definition::{
     ATTEMPTS_EXHAUSTED, CancelAction, CheckpointRef, DisconnectMode, Durability, Expiry,
     GotoTarget, IfNotExists, InvalidTransition, LOST_ERROR, MultitaskStrategy, NODE_LOST,
-    NodeSelector, ORPHAN_RECOVERED, ROLLED_BACK, Recovery, RunCompletionData, RunConfig, RunInput,
-    RunLimits, RunPresentation, RunRecord, RunRequest, RunScope, RunStatus, StopReason, StreamMode,
-    StreamModes, ThreadCommand, ThreadStatus, ThreadTtl, UserRunLimits,
+    NodeSelector, ORPHAN_RECOVERED, ROLLED_BACK, Recovery, RequestEcho, RunCompletionData,
+    RunConfig, RunInput, RunLimits, RunPresentation, RunRecord, RunRequest, RunScope, RunStatus,
+    StopReason, StreamMode, StreamModes, ThreadCommand, ThreadStatus, ThreadTtl, UserRunLimits,
 };
 pub use crate::dispatch::RunHandle;
 pub use crate::failover::{RETRIED_FROM, RetryError, RetryPorts, retry_poisoned};

@@ -96,7 +96,11 @@ async fn lost_input(
     run: &RunRecord,
     ports: &RuntimePorts,
 ) -> Result<(Vec<CheckpointWrite>, Vec<NewRunEvent>), RunError> {
-    let messages = accepted_messages(&run.kwargs);
+    // An execution does not retain the echo of its request.
+    let stored = ports.query.get(&run.run_id, &Owner::None).await?;
+    let messages = stored.map_or_else(Vec::new, |stored| {
+        accepted_messages(&stored.kwargs.to_value())
+    });
     let newest = ports
         .checkpointer
         .list_meta(

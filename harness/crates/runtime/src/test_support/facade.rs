@@ -53,7 +53,7 @@ pub(crate) fn spec(assistant: &str) -> RunRequest {
         .collect(),
         presentation: RunPresentation {
             echo_input: true,
-            request_echo,
+            request_echo: request_echo.into(),
             ..RunPresentation::default()
         },
         ..RunRequest::ask(assistant, thread(), Message::human("hello"))

@@ -183,7 +183,8 @@ pub fn stored_request(id: &str, on: &str) -> StoredRunRequest {
         },
         metadata: object(json!({"k": "v", "n": 1})),
         presentation: RunPresentation {
-            request_echo: json!({"input": {"messages": [{"role": "user", "content": "hi"}]}}),
+            request_echo: json!({"input": {"messages": [{"role": "user", "content": "hi"}]}})
+                .into(),
             ..RunPresentation::default()
         },
         ..RunRequest::ask("lead_agent", thread(on), message("m", "hi"))

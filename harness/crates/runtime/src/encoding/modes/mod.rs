@@ -140,10 +140,10 @@ impl ModeEncoder {
         }
     }
 
-    /// Encodes the start of a run: its input.
-    pub fn begin(&self, input: &impl Serialize, frames: &mut Vec<Frame>) {
+    /// Encodes the start of a run: its input, which is requested only for a mode that has it.
+    pub fn begin<T: Serialize>(&self, input: impl FnOnce() -> T, frames: &mut Vec<Frame>) {
         if let Some(events) = &self.events {
-            events.begin(input, frames);
+            events.begin(&input(), frames);
         }
     }
 

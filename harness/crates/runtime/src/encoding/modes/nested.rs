@@ -41,7 +41,7 @@ impl ModeEncoder {
         if let AgentEvent::Step(step) = event
             && nested.reached.replace(step.state.clone()).is_none()
         {
-            nested.encoder.begin(&step.state, frames);
+            nested.encoder.begin(|| &step.state, frames);
             nested.encoder.values(&step.state, &[], frames);
         }
         nested.encoder.encode(event, frames);

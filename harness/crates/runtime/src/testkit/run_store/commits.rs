@@ -333,7 +333,7 @@ pub async fn temporary_thread_is_deleted_with_its_run(open: impl AsyncFn() -> Ru
     let over = get(&stores, "r1").await;
     assert_eq!(
         (over.status, over.kwargs),
-        (RunStatus::Interrupted, json!({}))
+        (RunStatus::Interrupted, json!({}).into())
     );
     assert_eq!(
         over.completion,
