@@ -146,7 +146,8 @@ pub fn into_request(
     let metadata = redacted_fields(read_metadata(
         &body,
         sent_metadata,
-        (&assistant, assistant_id),
+        &assistant,
+        assistant_id,
         defaults.thread_metadata,
         dialect,
     ));
@@ -299,7 +300,8 @@ fn read_scope(
 fn read_metadata(
     body: &RunCreate,
     sent: Map<String, Value>,
-    (assistant, assistant_id): (&str, Uuid),
+    assistant: &str,
+    assistant_id: Uuid,
     of_thread: &Map<String, Value>,
     dialect: Dialect,
 ) -> Map<String, Value> {

@@ -65,12 +65,7 @@ pub(super) fn read_request(text: &str, echo: &str) -> Result<StoredRunRequest, S
 /// Returns the text of a request with its omitted texts.
 fn with_echoed(stored: &SharedRequest, echo: &str) -> Result<String, String> {
     let request = stored.request.get();
-    let lengths = stored
-        .echoed
-        .iter()
-        .map(|text| text.end.saturating_sub(text.start));
-    let echoed = lengths.fold(0, usize::saturating_add).min(echo.len());
-    let mut whole = String::with_capacity(request.len() + echoed);
+    let mut whole = String::with_capacity(request.len() + echo.len());
     let mut copied = 0;
     for text in &stored.echoed {
         let missing = || format!("the echo of the run has no text at {text:?}");
