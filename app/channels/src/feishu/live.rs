@@ -34,7 +34,7 @@ pub(super) async fn prepare(
 }
 
 /// Shows the text so far: in a streaming card, in a patched card, or in a new message after the
-/// former one was lost.
+/// former one was lost. An update that finds the streaming card unusable shows nothing.
 pub(super) async fn update(
     api: &FeishuApi,
     kit: &CardKit,
@@ -85,9 +85,11 @@ async fn stream(
     match shown {
         Ok(()) => Ok(()),
         Err(failure) if failure.is_final() => {
-            tracing::info!(%message, ?failure, "streaming card is not usable any more, patching it");
-            let card = PatchedCard::sent(message, 0, api.now_ms());
-            patch_live(api, reply, card, markup).await
+            tracing::info!(%message, ?failure, "streaming card is not usable any more, the next update patches its message");
+            // A patched message does not show the card any more. The first patch therefore follows
+            // when this state is stored: otherwise a restart would show the text in the card.
+            reply.state = LiveCard::Patched(PatchedCard::sent(message, 0, api.now_ms())).write();
+            Ok(())
         }
         Err(failure) => Err(failure.into_error(1)),
     }

@@ -152,23 +152,41 @@ async fn ended_streaming_mode_is_switched_on_again() {
     assert_eq!(refused.iter().filter(|call| call.error != 0).count(), 1);
 }
 
-#[tokio::test]
-async fn unusable_streaming_card_is_patched() {
-    let setup = Setup::start().await;
-    let mut reply = started(&setup, &setup.target()).await;
+/// Refuses the next two texts of streaming cards.
+fn refuse_texts(setup: &Setup) {
     let refusal = || Fault::Answer {
         status: 400,
         body: json!({"code": 200_740, "msg": "card is gone"}),
         headers: std::collections::HashMap::new(),
     };
     setup.fake.faults().script(CONTENT, [refusal(), refusal()]);
+}
+
+#[tokio::test]
+async fn unusable_streaming_card_is_patched_by_the_next_update() {
+    let setup = Setup::start().await;
+    let mut reply = started(&setup, &setup.target()).await;
+    refuse_texts(&setup);
+    for (text, shown) in [("Hello", "Hel"), ("Hello w", "Hello w")] {
+        setup.platform.update_live(&mut reply, text).await.unwrap();
+        assert_eq!(setup.shown(), [shown]);
+    }
+    assert_eq!(setup.fake.calls().of(PATCH).len(), 1);
+    complete(&setup, &reply, "Hello world").await;
+    assert_eq!(setup.shown(), ["Hello world"]);
+}
+
+#[tokio::test]
+async fn unusable_card_whose_state_was_lost_shows_the_final_text() {
+    let setup = Setup::start().await;
+    let reply = started(&setup, &setup.target()).await;
+    refuse_texts(&setup);
+    let mut lost = reply.clone();
     setup
         .platform
-        .update_live(&mut reply, "Hello")
+        .update_live(&mut lost, "Hello")
         .await
         .unwrap();
-    assert_eq!(setup.shown(), ["Hello"]);
-    assert_eq!(setup.fake.calls().of(PATCH).len(), 1);
     complete(&setup, &reply, "Hello world").await;
     assert_eq!(setup.shown(), ["Hello world"]);
 }
