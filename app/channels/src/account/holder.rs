@@ -202,10 +202,14 @@ async fn serve(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
         })
     };
     let end = if restore(bot).await {
-        let working = async { tokio::join!(poll(bot), register_commands(bot)).0 };
+        let working = async {
+            tokio::join!(poll(bot), register_commands(bot));
+            // A stop ends this work at once. The listener still closes its connection.
+            std::future::pending().await
+        };
         tokio::select! {
             end = listen(bot, status) => end,
-            () = working => None,
+            end = working => end,
         }
     } else {
         None
@@ -361,20 +365,23 @@ async fn listen(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
     None
 }
 
+/// Connects and listens until the connection ends. After a stop, the listener has
+/// [`CLOSE_TIMEOUT`] to close it.
 async fn connect(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Result<(), PlatformError> {
-    let cursor = bot
-        .hub
-        .stores
-        .inbox
-        .cursor(&bot.claim.account)
-        .await
-        .map_err(|error| PlatformError::Unavailable(error.to_string()))?;
-    fail_points::pass("channel.cursor-read");
     let sink = InboxSink {
         bot: bot.clone(),
         status: status.clone(),
     };
-    let listening = bot.platform.listen(&sink, cursor, bot.stop.clone());
+    let listening = async {
+        let inbox = &bot.hub.stores.inbox;
+        let cursor = inbox
+            .cursor(&bot.claim.account)
+            .await
+            .map_err(|error| PlatformError::Unavailable(error.to_string()))?;
+        fail_points::pass("channel.cursor-read");
+        let listener = bot.platform.listen(&sink, cursor, bot.stop.clone());
+        listener.await
+    };
     let stopped = async {
         bot.stop.cancelled().await;
         sleep(CLOSE_TIMEOUT).await;

@@ -1,4 +1,4 @@
-//! Tests of an import and of a restart that another process requests.
+//! Tests of an import, of a stop, and of a restart that another process requests.
 
 use deerflow_domain::channels::Account;
 use harness::clock::{Clock, SystemClock};
@@ -50,6 +50,14 @@ async fn revoked_lease_restarts_the_channel() {
     assert_eq!(within(held_again).await.node, before.node);
     assert!(!rig.ask("c1", "again").await.is_empty());
     rig.tasks.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stopped_channel_closes_its_connection() {
+    let rig = Rig::start().await;
+    assert!(!rig.ask("c1", "hello").await.is_empty());
+    rig.tasks.shut_down().await;
+    assert_eq!(rig.platform.closed(), 1);
 }
 
 async fn account(rig: &Rig) -> Account {

@@ -2,8 +2,12 @@
 
 use uuid::Uuid;
 
-use super::memory::{MemoryPlatform, live_key};
+use super::memory::MemoryPlatform;
+use super::message::live_key;
 use crate::platform::PlatformError;
+
+/// Number of steps of the close of a connection.
+const CLOSE_STEPS: usize = 20;
 
 impl MemoryPlatform {
     /// Scripts errors of the next calls to send.
@@ -36,5 +40,19 @@ impl MemoryPlatform {
     /// repeat them.
     pub fn unprepared(&self) -> usize {
         self.inner.lock().unprepared
+    }
+
+    /// Closes a connection after a stop, in several steps.
+    pub(super) async fn close(&self) -> Result<(), PlatformError> {
+        for _ in 0..CLOSE_STEPS {
+            tokio::task::yield_now().await;
+        }
+        self.inner.lock().closed += 1;
+        Ok(())
+    }
+
+    /// Returns the number of connections that were closed after a stop.
+    pub fn closed(&self) -> usize {
+        self.inner.lock().closed
     }
 }

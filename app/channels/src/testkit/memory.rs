@@ -11,9 +11,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
-use super::message::MemoryMessage;
+use super::message::{MemoryMessage, card_key, live_key};
 use crate::platform::{
     Abilities, Content, Delivery, Event, EventSink, FileBody, Identity, IncomingFile, LiveReply,
     OutgoingMessage, Platform, PlatformError, Sent, SinkError,
@@ -44,16 +43,8 @@ pub(super) struct Inner {
     pub(super) unprepared: usize,
     /// Number of times that all connections were broken.
     pub(super) breaks: u64,
-}
-
-/// Returns the idempotency key of the live message of an answer.
-pub(super) fn live_key(row: Uuid) -> String {
-    format!("live {row}")
-}
-
-/// Returns the idempotency key of the message that shows a prepared card.
-fn card_key(card: &serde_json::Value) -> String {
-    format!("card {card}")
+    /// Number of connections that were closed after a stop.
+    pub(super) closed: usize,
 }
 
 /// Platform in memory. Clones share it.
@@ -259,7 +250,7 @@ impl Platform for MemoryPlatform {
             tokio::pin!(changed);
             changed.as_mut().enable();
             if stop.is_cancelled() {
-                return Ok(());
+                return self.close().await;
             }
             let next = {
                 let inner = self.inner.lock();
@@ -282,7 +273,7 @@ impl Platform for MemoryPlatform {
             }
             tokio::select! {
                 () = changed => {}
-                () = stop.cancelled() => return Ok(()),
+                () = stop.cancelled() => {}
             }
         }
     }

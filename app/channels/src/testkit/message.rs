@@ -1,4 +1,7 @@
-//! Messages of the chat platform in memory.
+//! Messages of the chat platform in memory, and their idempotency keys.
+
+use serde_json::Value;
+use uuid::Uuid;
 
 /// Message that the bot sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,4 +18,14 @@ pub struct MemoryMessage {
     pub is_final: bool,
     /// Number of texts that the message had.
     pub versions: usize,
+}
+
+/// Returns the idempotency key of the live message of an answer.
+pub(super) fn live_key(row: Uuid) -> String {
+    format!("live {row}")
+}
+
+/// Returns the idempotency key of the message that shows a prepared card.
+pub(super) fn card_key(card: &Value) -> String {
+    format!("card {card}")
 }

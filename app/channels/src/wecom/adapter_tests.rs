@@ -3,6 +3,7 @@
 use deerflow_chat_platforms::common::Fault;
 use deerflow_chat_platforms::wecom::WeComOptions;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::test_bench::{Bench, delivery, live, text};
 
@@ -269,6 +270,28 @@ async fn frames_of_one_request_do_not_overlap() {
     assert_eq!(bench.shown(), ["Stream: abc"]);
     let calls = bench.fake.calls().all();
     assert!(calls.iter().all(|call| call.error == 0), "{calls:?}");
+}
+
+#[tokio::test]
+async fn stop_waits_for_the_answers_to_sent_frames() {
+    let bench = bench().await;
+    let (sender, target) = oneshot::channel();
+    let connected = bench.connected(async {
+        let asked = bench.asked().await;
+        let faults = bench.fake.faults();
+        faults.script("aibot_respond_msg", [Fault::Delay { ms: 100 }]);
+        sender.send(asked).unwrap();
+        while faults.remaining("aibot_respond_msg") > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+    let sending = async {
+        let message = text(&target.await.unwrap(), "the answer", &Value::Null);
+        bench.send(&message).await
+    };
+    let ((), sent) = tokio::join!(connected, sending);
+    assert!(sent.is_ok(), "{sent:?}");
+    assert_eq!(bench.shown(), ["Stream: the answer"]);
 }
 
 #[tokio::test]

@@ -118,6 +118,16 @@ impl Exchange {
         frames
     }
 
+    /// Fails the calls that are not sent yet.
+    pub(super) fn drop_waiting(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// Reports whether a caller waits for the answer to a sent frame.
+    pub(super) fn awaits_answer(&self) -> bool {
+        self.sent.values().any(|sent| sent.reply.is_some())
+    }
+
     /// Returns the earliest timeout.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.sent.values().map(|sent| sent.deadline).min()

@@ -31,10 +31,12 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 const MAX_UNANSWERED: u32 = 2;
 /// Timeout of the subscription.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for the close handshake, and for storing what was received until then. Together they are less
-/// than the time after which the service drops a listener that does not stop.
-const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(1_300);
+/// Time after a stop for the answers to sent frames, for the close handshake, and for storing what was
+/// received until then. Together they are less than the time after which the service drops a listener
+/// that does not stop.
+const FINISH_TIMEOUT: Duration = Duration::from_millis(600);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(400);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Bot, and the address of its connection.
 #[derive(Debug, Clone)]
@@ -142,9 +144,14 @@ impl ListenConnection<'_> {
             },
             () = stop.cancelled() => return Ok(()),
         }
-        let (_registration, mut calls) = self.wiring.line.register(&self.id);
+        let (registration, mut calls) = self.wiring.line.register(&self.id);
         sink.connected();
         let result = self.serve(&mut calls, stop).await;
+        drop((registration, calls));
+        if result.is_ok() {
+            // The connection closes in any case, and the inbox reports a lost lease again.
+            let _ = timeout(FINISH_TIMEOUT, self.finish()).await;
+        }
         self.exchange = Exchange::default();
         result
     }
@@ -206,6 +213,23 @@ impl ListenConnection<'_> {
                 }
             }
         }
+    }
+
+    /// Receives the answers to the frames that were sent before a stop. A message whose answer is lost
+    /// would be sent again by the next connection.
+    async fn finish(&mut self) -> Result<(), PlatformError> {
+        self.exchange.drop_waiting();
+        while self.exchange.awaits_answer() {
+            tokio::select! {
+                stored = self.intake.advance() => stored?,
+                incoming = self.socket.next(), if self.intake.has_room() => {
+                    if let Some((req_id, answer)) = self.receive(incoming)? {
+                        self.exchange.answered(&req_id, answer, Instant::now());
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn send(
