@@ -21,7 +21,7 @@ use crate::db::json::{from_json, json_text};
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::{TxError, TxFuture};
 use crate::db::writes::Writes;
-use crate::sql::runs::record;
+use crate::sql::runs::{load_one, record};
 
 /// Webhook outbox over SQL.
 #[derive(Debug, Clone)]
@@ -47,7 +47,8 @@ pub(crate) async fn insert_call(
     at: i64,
     call: &WebhookCall,
 ) -> Result<(), DbErr> {
-    let Some(row) = run::Entity::find_by_id(ended).one(tx).await? else {
+    let row = run::Entity::find_by_id(ended).one(tx).await?;
+    let Some(row) = load_one(tx, row).await? else {
         return Ok(());
     };
     let row = webhook::Model {

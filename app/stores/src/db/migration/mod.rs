@@ -34,6 +34,7 @@ mod m0036_thread_log;
 mod m0037_user_runs;
 mod m0038_run_functions;
 mod m0039_run_indexes;
+mod m0040_run_texts;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -77,6 +78,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0037_user_runs::UserRuns),
             Box::new(m0038_run_functions::RunFunctions),
             Box::new(m0039_run_indexes::RunIndexes),
+            Box::new(m0040_run_texts::RunTexts),
         ]
     }
 }

@@ -31,6 +31,8 @@ const MEASURE: &[&str] = &[
      WHERE thread_id IN (SELECT thread_id FROM threads_meta WHERE user_id = $1)",
     "SELECT SUM(OCTET_LENGTH(metadata_json) + OCTET_LENGTH(kwargs_json) + COALESCE(OCTET_LENGTH(recipe_json), 0) \
         + COALESCE(OCTET_LENGTH(completion_json), 0)) FROM runs WHERE user_id = $1",
+    "SELECT SUM(OCTET_LENGTH(column_text)) FROM run_texts \
+     WHERE run_id IN (SELECT run_id FROM runs WHERE user_id = $1)",
     "SELECT SUM(OCTET_LENGTH(content) + OCTET_LENGTH(event_metadata)) FROM run_events \
      WHERE thread_id IN (SELECT thread_id FROM threads_meta WHERE user_id = $1)",
     "SELECT SUM(OCTET_LENGTH(value_json)) FROM store_items WHERE user_id = $1",

@@ -9,7 +9,8 @@ use deerflow_runtime::runs::{IfNotExists, RunStatus};
 use futures_util::future::BoxFuture;
 use sqlx::PgPool;
 
-use super::row::{admitted, echo_text, head, named_assistant, row_without_echo};
+use super::row::{admitted, head, named_assistant};
+use super::serialized_run::SerializedRun;
 use super::user_runs::max_active_unlocked;
 use crate::db::entity::{plain, thread};
 use crate::db::quotas::QuotaCheck;
@@ -25,16 +26,17 @@ type Row = (bool, Option<String>, Option<i64>);
 /// Admits a run.
 pub(super) fn admit<'a>(
     pool: &'a PgPool,
-    (new, check): &'a (NewRun, QuotaCheck),
+    (run, check): &'a (SerializedRun, QuotaCheck),
 ) -> BoxFuture<'a, sqlx::Result<Prepared<Admitted, AdmitError>>> {
     Box::pin(async move {
+        let new = &run.new;
         if !is_usual(new, check) {
             return Ok(Prepared::Unsuited);
         }
         let request = new.request();
         let ttl = request.created_thread_ttl();
         let content = new.recipe.pin.as_ref().map(|pin| plain(&pin.content_hash));
-        let row = row_without_echo(new, RunStatus::Starting);
+        let row = run.row_without_texts(RunStatus::Starting);
         let (is_admitted, checkpoint, log_tail): Row = sqlx::query_as(ADMIT)
             .bind(row.thread_id)
             .bind(row.run_id)
@@ -50,8 +52,8 @@ pub(super) fn admit<'a>(
             .bind(row.model_name)
             .bind(row.multitask_strategy)
             .bind(row.metadata_json)
-            .bind(echo_text(new))
-            .bind(row.recipe_json)
+            .bind(run.kwargs_json())
+            .bind(run.recipe_json())
             .bind(row.webhook)
             .bind(row.owner)
             .bind(row.created_at)

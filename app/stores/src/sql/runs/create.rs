@@ -2,26 +2,26 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use deerflow_core::compute::{Size, heavy_poll};
 use deerflow_core::ids::{NodeId, RunId};
 use deerflow_core::quota::{Quota, QuotaExceeded};
 use deerflow_runtime::runs::store::{
     AdmitError, Admitted, Claimed, CreatedResource, NewRun, RunCreateStore, StoreError,
 };
-use deerflow_runtime::runs::{
-    AdmissionDecision, CancelAction, IfNotExists, RunRecord, RunStatus, UserRunLimits,
-    decide_admission,
-};
+use deerflow_runtime::runs::{CancelAction, IfNotExists, RunRecord, RunStatus, UserRunLimits};
 use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr,
-    EntityTrait, ExprTrait, IntoActiveModel, Iterable, QueryFilter, QueryOrder, QueryResult, Value,
+    EntityTrait, ExprTrait, IntoActiveModel, Iterable, QueryFilter, QueryResult, Value,
 };
 
 use super::SqlRunStore;
-use super::row::{admitted, cancel_word, head, named_assistant, new_row, readable, record};
-use super::unreadable::{end_unreadable, end_unreadable_row, sanitised};
-use super::{admission_function, prepared_admission, queue, takeover, user_runs};
-use crate::db::entity::{micros, moment, plain, run, thread};
+use super::busy_thread::admit_to_busy_thread;
+use super::row::{admitted, cancel_word, head, named_assistant, readable, record};
+use super::serialized_run::SerializedRun;
+use super::unreadable::{end_unreadable, sanitised};
+use super::{admission_function, large_texts, prepared_admission, queue, takeover, user_runs};
+use crate::db::entity::{micros, plain, run, thread};
 use crate::db::quotas::QuotaCheck;
 use crate::db::space::WriteClass;
 use crate::db::statement_batch::{StatementBatch, tagged};
@@ -32,6 +32,12 @@ use crate::sql::requests::{claim_key, key_claimed, lookup_key};
 impl RunCreateStore for SqlRunStore {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
         let check = self.db.quota_check(run.user_id.as_deref()).await;
+        let backend = self.db.reads().get_database_backend();
+        heavy_poll(Size::bytes(
+            run.request().presentation.request_echo.text().len(),
+        ))
+        .await;
+        let run = SerializedRun::new(run, backend);
         self.db
             .writes()
             .run_fast(
@@ -111,9 +117,10 @@ const PIN_CONTENT: &str = "\
 
 async fn admit(
     tx: &DatabaseTransaction,
-    new: &NewRun,
+    run: &SerializedRun,
     check: &QuotaCheck,
 ) -> Result<Admitted, TxError<AdmitError>> {
+    let new = &run.new;
     // Admission, claim and end of a run all lock the thread first: one lock order prevents
     // deadlocks, and while the thread is locked, no other transaction changes which of its runs is
     // active. Only the idempotency key is locked before the thread, and never after it.
@@ -169,7 +176,7 @@ async fn admit(
         );
     }
     if new.created_at <= new.at {
-        statements.add_built(&insert_if_free(new, tx.get_database_backend())?);
+        statements.add_built(&insert_if_free(run, tx.get_database_backend())?);
     }
     let rows = statements.run(tx).await?;
     if let Some(key) = request.idempotency_key().filter(|_| !key_claimed(&rows)) {
@@ -184,6 +191,7 @@ async fn admit(
     };
     let is_new_thread = is_created(thread)?;
     if let Some(row) = tagged(&rows, "run") {
+        large_texts::insert(tx, &new.run_id, run.texts_apart()).await?;
         check_inserted(tx, check, is_new_thread).await?;
         return Ok(Admitted {
             run: admitted(new, RunStatus::Starting),
@@ -191,7 +199,7 @@ async fn admit(
             head: head(row.try_get_by_index(1)?, row.try_get_by_index(2)?),
         });
     }
-    let admitted = admit_to_busy_thread(tx, new).await?;
+    let admitted = admit_to_busy_thread(tx, run).await?;
     check_inserted(tx, check, is_new_thread).await?;
     Ok(admitted)
 }
@@ -217,8 +225,9 @@ fn is_created(thread: &QueryResult) -> Result<bool, DbErr> {
 
 /// Builds an insert that takes effect if the thread has no unfinished run, the user certainly has
 /// fewer active runs than permitted, and the run's id is new.
-fn insert_if_free(new: &NewRun, backend: DbBackend) -> Result<InsertStatement, DbErr> {
-    let row = new_row(new, RunStatus::Starting).into_active_model();
+fn insert_if_free(run: &SerializedRun, backend: DbBackend) -> Result<InsertStatement, DbErr> {
+    let new = &run.new;
+    let row = run.row(RunStatus::Starting).into_active_model();
     let (columns, values): (Vec<_>, Vec<_>) = run::Column::iter()
         .filter_map(|column| {
             row.get(column)
@@ -260,112 +269,6 @@ const NEWEST_CHECKPOINT: &str = "\
 const LOG_TAIL: &str = "\
     (SELECT COALESCE(MAX(log.place), 0) FROM checkpoint_messages AS log WHERE log.thread_id = runs.thread_id)";
 
-/// Admits a run to a thread with unfinished runs, a run with a delay, or one of a user near the
-/// limits.
-async fn admit_to_busy_thread(
-    tx: &DatabaseTransaction,
-    new: &NewRun,
-) -> Result<Admitted, TxError<AdmitError>> {
-    let active = run::Entity::find()
-        .filter(run::Column::ThreadId.eq(new.thread_id.as_str()))
-        .filter(run::is_active())
-        .order_by_asc(run::Column::CreatedAt)
-        .order_by_asc(run::Column::RunId)
-        .all(tx)
-        .await?;
-    let mut others = Vec::with_capacity(active.len());
-    for row in active {
-        match readable(&row) {
-            Err(reason) if !has_owner(&row) => {
-                drop(end_unreadable_row(tx, row, &reason, micros(new.at)).await?)
-            }
-            _ => others.push(sanitised(row)),
-        }
-    }
-    // The thread's lock makes this position unique.
-    let position = others
-        .iter()
-        .map(|row| row.place)
-        .max()
-        .map_or(0, |last| last + 1);
-    // A clock that is ahead must not make a run later than one that was admitted after it.
-    let begins: Vec<_> = others
-        .iter()
-        .map(|row| {
-            row.due_at
-                .unwrap_or_else(|| Ord::min(row.created_at, micros(new.created_at)))
-        })
-        .collect();
-    let mut others = others
-        .into_iter()
-        .map(record)
-        .collect::<Result<Vec<RunRecord>, DbErr>>()?;
-    let seen = others.iter().zip(begins).map(|(run, begins)| RunRecord {
-        created_at: moment(begins),
-        ..run.clone()
-    });
-    let seen = seen.collect::<Vec<_>>();
-    let of_user = user_runs::locked_count(tx, new).await?;
-    let (status, stop) = match decide_admission(new, &seen, of_user) {
-        AdmissionDecision::Take(stop) => (RunStatus::Starting, stop),
-        AdmissionDecision::Wait(stop) => (RunStatus::Pending, stop),
-        refused => return Err(TxError::Refused(refusal_reason(tx, new, refused).await?)),
-    };
-    let row = run::Model {
-        place: position,
-        ..new_row(new, status)
-    };
-    let insert = run::Entity::insert(row.into_active_model())
-        .on_conflict(OnConflict::new().do_nothing().to_owned());
-    if insert.exec_without_returning(tx).await? == 0 {
-        return Err(TxError::Refused(AdmitError::RunExists(new.run_id.clone())));
-    }
-    others.retain(|run| run.cancel.is_none());
-    let Some(action) = stop else {
-        return Ok(Admitted {
-            run: admitted(new, status),
-            displaced: Vec::new(),
-            head: None,
-        });
-    };
-    run::Entity::update_many()
-        .col_expr(run::Column::CancelAction, Expr::value(cancel_word(action)))
-        .col_expr(run::Column::UpdatedAt, Expr::value(micros(new.at)))
-        .filter(run::Column::RunId.is_in(others.iter().map(|run| run.run_id.as_str())))
-        .exec(tx)
-        .await?;
-    for other in &mut others {
-        other.cancel = Some(action);
-    }
-    Ok(Admitted {
-        run: admitted(new, status),
-        displaced: others,
-        head: None,
-    })
-}
-
-async fn refusal_reason(
-    tx: &DatabaseTransaction,
-    new: &NewRun,
-    refused: AdmissionDecision,
-) -> Result<AdmitError, DbErr> {
-    if run::Entity::find_by_id(new.run_id.as_str())
-        .one(tx)
-        .await?
-        .is_some()
-    {
-        return Ok(AdmitError::RunExists(new.run_id.clone()));
-    }
-    Ok(match refused {
-        AdmissionDecision::Refuse(active) => AdmitError::ThreadBusy {
-            thread_id: new.thread_id.clone(),
-            active,
-        },
-        AdmissionDecision::QuotaExceeded(exceeded) => exceeded.into(),
-        _ => AdmitError::QueueFull(new.thread_id.clone()),
-    })
-}
-
 fn request_cancel<'a>(
     tx: &'a DatabaseTransaction,
     (id, action, at): &'a (RunId, CancelAction, DateTime<Utc>),
@@ -392,9 +295,4 @@ fn request_cancel<'a>(
         };
         Ok(row.map(record).transpose()?)
     })
-}
-
-/// Returns `true` if a node owns the run. A newer version may be able to read it.
-fn has_owner(row: &run::Model) -> bool {
-    RunStatus::parse(&row.status).is_some_and(RunStatus::is_owned)
 }

@@ -7,9 +7,11 @@ use deerflow_runtime::runs::{RunRecord, RunStatus, UserRunLimits};
 use deerflow_runtime::testkit::{
     self, checkpoint_write, end_in, event, message, new_run, on_temporary_thread,
 };
+use sea_orm::DbBackend;
 use serde_json::json;
 use sqlx::PgPool;
 
+use super::serialized_run::SerializedRun;
 use super::{admission_function, commit_function};
 use crate::db::quotas::QuotaCheck;
 use crate::db::scratch_schema;
@@ -35,7 +37,8 @@ impl Rig {
     }
 
     async fn admit(&self, run: &NewRun) -> Option<RunRecord> {
-        let work = (run.clone(), QuotaCheck::unlimited());
+        let run = SerializedRun::new(run.clone(), DbBackend::Postgres);
+        let work = (run, QuotaCheck::unlimited());
         match admission_function::admit(self.pool(), &work).await.unwrap() {
             Prepared::Done(Ok(admitted)) => Some(admitted.run),
             _ => None,
@@ -159,7 +162,8 @@ async fn unusual_admissions_change_nothing() {
     };
     assert!(rig.admit(&at_limit).await.is_none());
     // The thread is inserted before it is known that the run's id is in use.
-    let work = (new_run("r1", "t3"), QuotaCheck::unlimited());
+    let run = SerializedRun::new(new_run("r1", "t3"), DbBackend::Postgres);
+    let work = (run, QuotaCheck::unlimited());
     let refused = admission_function::admit(rig.pool(), &work).await;
     assert!(
         matches!(refused, Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("DF001"))

@@ -9,7 +9,9 @@ use deerflow_runtime::runs::store::{AdmitError, Admitted, NewRun};
 use deerflow_runtime::runs::{IfNotExists, RunStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::row::{admitted, echo_text, head, named_assistant, row_without_echo};
+use super::large_texts;
+use super::row::{admitted, head, named_assistant};
+use super::serialized_run::SerializedRun;
 use super::user_runs::COUNT_ACTIVE;
 use crate::db::entity::{micros, plain, run, thread};
 use crate::db::quotas::QuotaCheck;
@@ -53,8 +55,9 @@ enum ThreadState {
 /// Admits a run.
 pub(super) fn admit(
     connection: &Connection,
-    (new, check): &(NewRun, QuotaCheck),
+    (run, check): &(SerializedRun, QuotaCheck),
 ) -> rusqlite::Result<Prepared<Admitted, AdmitError>> {
+    let new = &run.new;
     if new.request().idempotency_key().is_some() || new.created_at > new.at || check.size().is_err()
     {
         return Ok(Prepared::Unsuited);
@@ -76,7 +79,7 @@ pub(super) fn admit(
     {
         return Ok(Prepared::Done(Err(exceeded.into())));
     }
-    if !insert_run(connection, new)? {
+    if !insert_run(connection, run)? {
         // The run's id is in use.
         return Ok(Prepared::Unsuited);
     }
@@ -134,8 +137,8 @@ fn user_is_at_limit(connection: &Connection, new: &NewRun) -> rusqlite::Result<b
 }
 
 /// Inserts the run. Returns `false` if its id is in use.
-fn insert_run(connection: &Connection, new: &NewRun) -> rusqlite::Result<bool> {
-    let row = row_without_echo(new, RunStatus::Starting);
+fn insert_run(connection: &Connection, run: &SerializedRun) -> rusqlite::Result<bool> {
+    let row = run.row_without_texts(RunStatus::Starting);
     let mut statement = connection.prepare_cached(INSERT_RUN)?;
     let inserted = statement.execute(params![
         row.run_id,
@@ -147,9 +150,9 @@ fn insert_run(connection: &Connection, new: &NewRun) -> rusqlite::Result<bool> {
         row.model_name,
         row.multitask_strategy,
         row.metadata_json,
-        echo_text(new),
+        run.kwargs_json(),
         row.last_batch,
-        row.recipe_json,
+        run.recipe_json(),
         row.webhook,
         row.owner,
         row.losses,
@@ -158,7 +161,16 @@ fn insert_run(connection: &Connection, new: &NewRun) -> rusqlite::Result<bool> {
         row.created_at,
         row.updated_at,
     ])?;
-    Ok(inserted == 1)
+    if inserted == 0 {
+        return Ok(false);
+    }
+    for (column, text) in run.texts_apart() {
+        let values = params![run.new.run_id.as_str(), column, text];
+        connection
+            .prepare_cached(large_texts::INSERT)?
+            .execute(values)?;
+    }
+    Ok(true)
 }
 
 fn insert_thread(connection: &Connection, new: &NewRun) -> rusqlite::Result<()> {

@@ -6,7 +6,9 @@ use deerflow_runtime::runs::store::{NewRun, RunCommit, RunEnd};
 use deerflow_runtime::runs::{RunStatus, ThreadStatus};
 use deerflow_runtime::testkit::new_run;
 use rusqlite::Connection;
+use sea_orm::DbBackend;
 
+use super::serialized_run::SerializedRun;
 use super::{prepared_admission, prepared_commit};
 use crate::db::quotas::QuotaCheck;
 use crate::db::tx::Prepared;
@@ -31,9 +33,9 @@ impl Rig {
     }
 
     fn is_admitted(&self, run: &NewRun) -> bool {
-        let admitted =
-            prepared_admission::admit(&self.connection, &(run.clone(), QuotaCheck::unlimited()))
-                .unwrap();
+        let run = SerializedRun::new(run.clone(), DbBackend::Sqlite);
+        let work = (run, QuotaCheck::unlimited());
+        let admitted = prepared_admission::admit(&self.connection, &work).unwrap();
         matches!(admitted, Prepared::Done(Ok(_)))
     }
 

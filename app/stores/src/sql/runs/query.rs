@@ -11,6 +11,7 @@ use deerflow_runtime::runs::{RunRecord, RunStatus};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use super::SqlRunStore;
+use super::large_texts::{load, load_one};
 use super::row::{record, records};
 use super::stored_request::read_request;
 use crate::db::connect::Database;
@@ -21,10 +22,11 @@ use crate::sql::requests::stored_values;
 #[async_trait]
 impl RunQueryStore for SqlRunStore {
     async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError> {
-        let row = owned(run::Entity::find_by_id(run.as_str()), owner)?
-            .one(self.db.reads())
-            .await;
-        read(row.and_then(|row| row.map(record).transpose()))
+        one(
+            &self.db,
+            owned(run::Entity::find_by_id(run.as_str()), owner)?,
+        )
+        .await
     }
 
     async fn list(
@@ -42,12 +44,10 @@ impl RunQueryStore for SqlRunStore {
             .filter(run::is_active())
             .order_by_desc(run::Column::Status)
             .order_by_desc(run::was_released());
-        let row = first
+        let first = first
             .order_by_asc(run::Column::CreatedAt)
-            .order_by_asc(run::Column::RunId)
-            .one(self.db.reads())
-            .await;
-        read(row.and_then(|row| row.map(record).transpose()))
+            .order_by_asc(run::Column::RunId);
+        one(&self.db, first).await
     }
 
     async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError> {
@@ -55,14 +55,11 @@ impl RunQueryStore for SqlRunStore {
     }
 
     async fn stored_request(&self, run: &RunId) -> Result<Option<StoredRunRequest>, StoreError> {
-        let request = run::Entity::find_by_id(run.as_str())
-            .select_only()
-            .column(run::Column::RecipeJson)
-            .column(run::Column::KwargsJson)
-            .into_tuple::<(Option<String>, String)>()
+        let row = run::Entity::find_by_id(run.as_str())
             .one(self.db.reads())
             .await;
-        let Some((Some(request), echo)) = read(request)? else {
+        let row = read(load_one(self.db.reads(), read(row)?).await)?;
+        let Some((Some(request), echo)) = row.map(|row| (row.recipe_json, row.kwargs_json)) else {
             return Ok(None);
         };
         let parsed = read_request(&request, &echo);
@@ -149,7 +146,16 @@ async fn newest(
             .map(RunStatus::as_str);
         select = select.filter(run::Column::Status.is_in(words));
     }
-    read(select.all(db.reads()).await).map(records)
+    let mut rows = read(select.all(db.reads()).await)?;
+    read(load(db.reads(), &mut rows).await)?;
+    Ok(records(rows))
+}
+
+/// Returns the first run.
+async fn one(db: &Database, select: Select<run::Entity>) -> Result<Option<RunRecord>, StoreError> {
+    let row = read(select.one(db.reads()).await)?;
+    let row = load_one(db.reads(), row).await;
+    read(row.and_then(|row| row.map(record).transpose()))
 }
 
 fn of_thread(thread: &ThreadId) -> Select<run::Entity> {

@@ -12,6 +12,7 @@ use sea_orm::{
     QueryOrder, QuerySelect, Statement,
 };
 
+use super::large_texts::load_one;
 use super::row::{readable, record};
 use super::stored_request::read_request;
 use super::unreadable::end_unreadable;
@@ -125,7 +126,7 @@ async fn claim_first(
         .order_by_asc(run::Column::RunId)
         .one(tx)
         .await?;
-    let Some(mut row) = first else {
+    let Some(mut row) = load_one(tx, first).await? else {
         return Ok(None);
     };
     if let Err(reason) = readable(&row) {

@@ -6,54 +6,8 @@ use deerflow_runtime::runs::store::NewRun;
 use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RequestEcho, RunRecord, RunStatus};
 use sea_orm::DbErr;
 
-use super::stored_request::request_text;
 use crate::db::entity::{micros, moment, plain, run};
-use crate::db::json::{from_json, from_word, json_text};
-
-/// Builds the row of a new run.
-pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
-    run::Model {
-        kwargs_json: echo_text(new).to_owned(),
-        ..row_without_echo(new, status)
-    }
-}
-
-/// Returns the JSON of the request as clients see it.
-pub(super) fn echo_text(new: &NewRun) -> &str {
-    new.request().presentation.request_echo.text()
-}
-
-/// Builds the row of a new run with an empty `kwargs_json`, which is [`echo_text`] and may be large.
-pub(super) fn row_without_echo(new: &NewRun, status: RunStatus) -> run::Model {
-    let request = new.request();
-    run::Model {
-        run_id: new.run_id.to_string(),
-        thread_id: new.thread_id.to_string(),
-        assistant_id: plain(&request.assistant),
-        user_id: new.user_id.clone(),
-        status: status.as_str().to_owned(),
-        attempt: 1,
-        model_name: request.model_name().map(plain),
-        multitask_strategy: request.multitask.as_str().to_owned(),
-        metadata_json: json_text(&request.metadata),
-        kwargs_json: String::new(),
-        cancel_action: None,
-        error: None,
-        error_name: None,
-        stop_reason: None,
-        completion_json: None,
-        last_batch: 0,
-        recipe_json: Some(request_text(&new.recipe, echo_text(new))),
-        webhook: request.webhook.as_deref().map(plain),
-        owner: status.is_owned().then(|| new.owner.to_string()),
-        losses: 0,
-        place: 0,
-        due_at: (new.created_at > new.at).then(|| micros(new.created_at)),
-        started_at: None,
-        created_at: micros(new.created_at),
-        updated_at: micros(new.at),
-    }
-}
+use crate::db::json::{from_json, from_word};
 
 /// Builds the head of a thread from its columns; `None` if the id cannot be read.
 pub(crate) fn head(checkpoint_id: Option<String>, log_tail: i64) -> Option<ThreadHead> {

@@ -14,7 +14,7 @@ use crate::db::json::{from_json, json_text};
 
 /// Minimum size of a text that is not repeated, in bytes of JSON. Requests without longer texts have
 /// the form that earlier versions read.
-const LONG_TEXT: usize = 64 << 10;
+pub(super) const LONG_TEXT: usize = 64 << 10;
 
 /// Start of the JSON of a [`SharedRequest`].
 const SHARED: &str = r#"{"echoed":"#;

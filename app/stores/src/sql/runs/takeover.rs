@@ -10,6 +10,7 @@ use sea_orm::{
     QueryOrder, QuerySelect, Select,
 };
 
+use super::large_texts::load_one;
 use super::queue::claimed;
 use super::row::readable;
 use super::unreadable::end_unreadable;
@@ -74,11 +75,11 @@ async fn claim_orphan(
         .lock_exclusive()
         .one(tx)
         .await?;
-    let Some(mut row) = orphaned(tx)
+    let orphan = orphaned(tx)
         .filter(run::Column::RunId.eq(run))
         .one(tx)
-        .await?
-    else {
+        .await?;
+    let Some(mut row) = load_one(tx, orphan).await? else {
         return Ok(None);
     };
     if let Err(reason) = readable(&row) {

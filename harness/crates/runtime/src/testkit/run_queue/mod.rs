@@ -1,5 +1,6 @@
 //! Contract of queued and delayed runs.
 
+mod large_requests;
 mod poisoned;
 mod preemption;
 mod user_limits;
@@ -16,6 +17,7 @@ pub use user_limits::{
     concurrent_admissions_hold_user_limits, user_at_limit_has_runs_queued_and_rejected,
 };
 
+pub use large_requests::large_request_is_returned_whole;
 pub use poisoned::{
     other_ended_runs_have_no_request, poisoned_run_retains_its_request,
     request_is_deleted_with_temporary_thread,

@@ -69,6 +69,7 @@ macro_rules! run_store_suite {
             temporary_thread_is_retained_while_runs_are_queued
             queued_run_is_listed_as_pending
             unfinished_runs_are_listed_for_their_owner
+            large_request_is_returned_whole
             poisoned_run_retains_its_request
             other_ended_runs_have_no_request
             request_is_deleted_with_temporary_thread
