@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deerflow_domain::channels::{Account, AccountClaim, ChannelState, ChannelStoreError};
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use deerflow_domain::channels::{Account, ChannelState, ChannelStoreError};
 use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use parking_lot::Mutex;
@@ -14,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::conversations;
+use super::lease::{SAFE_PERIOD, acquire, renew};
 use super::sink::InboxSink;
 use crate::bot::{ActiveTurns, Bot, Exchanges, Hub, Pacing, StatusCell, restore_lanes};
 use crate::commands::COMMANDS;
@@ -22,13 +21,6 @@ use crate::measures::{self, Backlog};
 use crate::outbox;
 use crate::platform::{Identity, Platform, PlatformError, SinkError};
 
-/// Duration of a lease, and the interval of its renewal.
-const LEASE: Duration = Duration::from_secs(10);
-const RENEWAL: Duration = Duration::from_secs(3);
-/// Time without a renewal after which the service stops, before the lease can be acquired.
-const SAFE_PERIOD: Duration = Duration::from_secs(8);
-/// Interval of attempts to acquire the lease.
-const ACQUISITION: Duration = Duration::from_secs(2);
 /// Interval of polls for work whose wake-up signal was lost, or that another process requested.
 const POLL: Duration = Duration::from_secs(5);
 /// Delays before a reconnection: the first, and the maximum.
@@ -47,10 +39,9 @@ const DISPLACED: [Duration; 4] = [
 ];
 /// Duration of a connection after which these delays start again.
 const UNDISPUTED: Duration = Duration::from_secs(1_800);
-/// Time for calls in progress to end before the lease is released.
-const SEND_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time for a listener to send its close frame.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time after a stop for calls and renewals in progress to end, and for the listener to close its
+/// connection, before the lease is released. After [`SAFE_PERIOD`] it fits into the lease.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(1_900);
 
 /// Reason why the service of a channel ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,11 +98,6 @@ pub(crate) async fn serve_account(
             stop: stop.child_token(),
         });
         let end = serve(&bot, status).await;
-        bot.stop.cancel();
-        bot.sending.close();
-        if timeout(SEND_TIMEOUT, bot.sending.wait()).await.is_err() {
-            tracing::warn!(%account, "a call to the platform did not end in time");
-        }
         let released = hub.stores.leases.release(&claim, hub.clock.now()).await;
         fail_points::pass("channel.released");
         if let Err(error) = released {
@@ -166,33 +152,8 @@ async fn identify(
     }
 }
 
-/// Acquires the lease, or returns `None` after `stop`. The time is one before the acquisition.
-async fn acquire(
-    hub: &Hub,
-    account: &Account,
-    status: &StatusCell,
-    stop: &CancellationToken,
-) -> Option<(AccountClaim, Instant)> {
-    loop {
-        let (now, started) = (hub.clock.now(), Instant::now());
-        match hub
-            .stores
-            .leases
-            .acquire(account, &hub.node, LEASE, now)
-            .await
-        {
-            Ok(Some(claim)) => return Some((claim, started)),
-            Ok(None) => status.set(ChannelState::Elsewhere),
-            Err(error) => tracing::warn!(%error, %account, "the account's lease cannot be read"),
-        }
-        tokio::select! {
-            () = sleep(ACQUISITION) => {}
-            () = stop.cancelled() => return None,
-        }
-    }
-}
-
-/// Serves an account until its end. `None` means that the lease was lost, or `stop`.
+/// Serves an account until its end, and ends all its work then. `None` means that the lease was
+/// lost, or `stop`.
 async fn serve(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
     let renewing = {
         let bot = bot.clone();
@@ -201,24 +162,40 @@ async fn serve(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
             renew(&bot).await;
         })
     };
-    let end = if restore(bot).await {
-        let working = async {
-            tokio::join!(poll(bot), register_commands(bot));
-            // A stop ends this work at once. The listener still closes its connection.
-            std::future::pending().await
-        };
-        tokio::select! {
-            end = listen(bot, status) => end,
-            end = working => end,
-        }
-    } else {
-        None
+    let serving = async {
+        let end = connections(bot, status).await;
+        bot.stop.cancel();
+        end
     };
-    bot.stop.cancel();
+    let ending = async {
+        bot.stop.cancelled().await;
+        bot.sending.close();
+        // The renewals in progress end before the release.
+        let ended = async { tokio::join!(bot.sending.wait(), renewing) };
+        if timeout(CLOSE_TIMEOUT, ended).await.is_err() {
+            tracing::warn!(account = %bot.claim.account, "a call of the account did not end in time");
+        }
+    };
+    let (end, ()) = tokio::join!(serving, ending);
     measures::backlog(bot.provider, Backlog::default());
-    // The renewals in progress end before the release.
-    let _ = timeout(CLOSE_TIMEOUT, renewing).await;
     end
+}
+
+/// Connects again and again, and performs the work of the account meanwhile, until the platform
+/// rejects the bot or the service stops.
+async fn connections(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
+    if !restore(bot).await {
+        return None;
+    }
+    let working = async {
+        tokio::join!(poll(bot), register_commands(bot));
+        // A stop ends this work at once. The listener still closes its connection.
+        std::future::pending().await
+    };
+    tokio::select! {
+        end = listen(bot, status) => end,
+        end = working => end,
+    }
 }
 
 /// Restores closed lanes before the first call; `false` if the service stops.
@@ -241,49 +218,6 @@ async fn register_commands(bot: &Bot) {
     if let Err(error) = bot.platform.register_commands(COMMANDS).await {
         tracing::warn!(%error, account = %bot.claim.account, "the command list cannot be registered");
     }
-}
-
-/// Renews the lease until it is lost or the service stops. A renewal that takes long is not abandoned:
-/// the next one runs concurrently, and the first success counts.
-async fn renew(bot: &Bot) {
-    let mut ticks = interval(RENEWAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut renewals = FuturesUnordered::new();
-    while bot.is_serving() {
-        let valid_until = *bot.valid_until.lock();
-        tokio::select! {
-            _ = ticks.tick() => {
-                if !renewals.is_empty() {
-                    tracing::warn!(account = %bot.claim.account, "the renewal of the account's lease takes long");
-                }
-                renewals.push(renew_once(bot));
-            }
-            Some(renewed) = renewals.next() => match renewed {
-                Ok(started) => {
-                    fail_points::pass("channel.renewed");
-                    let mut valid_until = bot.valid_until.lock();
-                    *valid_until = (*valid_until).max(started + SAFE_PERIOD);
-                }
-                Err(ChannelStoreError::Fenced) => break,
-                Err(error) => {
-                    tracing::warn!(%error, account = %bot.claim.account, "the account's lease cannot be renewed");
-                }
-            },
-            () = sleep_until(valid_until) => {}
-            () = bot.stop.cancelled() => {}
-        }
-    }
-    bot.stop.cancel();
-    // A renewal in progress must not follow the release.
-    while renewals.next().await.is_some() {}
-}
-
-/// Renews the lease. Returns a time before the renewal.
-async fn renew_once(bot: &Bot) -> Result<Instant, ChannelStoreError> {
-    let (now, started) = (bot.hub.clock.now(), Instant::now());
-    let leases = &bot.hub.stores.leases;
-    leases.renew(&bot.claim, LEASE, now).await?;
-    Ok(started)
 }
 
 /// Wakes the tasks of all waiting work: at the start, and again for lost signals.

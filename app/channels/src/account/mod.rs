@@ -2,6 +2,7 @@
 
 mod conversations;
 mod holder;
+mod lease;
 mod retry;
 mod sink;
 

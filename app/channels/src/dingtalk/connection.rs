@@ -14,7 +14,7 @@ use crate::platform::{Event, EventSink, PlatformError, SinkError};
 use crate::socket::{Incoming, Socket};
 
 /// Timeout of storing at the end of a connection.
-const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time in which waiting messages are stored after the platform announced the end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of messages that wait to be stored; beyond it nothing is read from the socket.

@@ -17,7 +17,7 @@ use crate::socket::{Incoming, Socket};
 /// Timeout from the connection to an established session.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout of storing at the end of a connection.
-const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of events that wait to be stored; beyond it nothing is read from the socket.
 const MAX_QUEUE: usize = 1000;
 /// Maximum number of events that are stored at once.

@@ -34,7 +34,8 @@ pub(super) async fn prepare(
 }
 
 /// Shows the text so far: in a streaming card, in a patched card, or in a new message after the
-/// former one was lost. An update that finds the streaming card unusable shows nothing.
+/// former one was lost. An update that finds the shown streaming card unusable fails and changes the
+/// state, so that the next one patches the message.
 pub(super) async fn update(
     api: &FeishuApi,
     kit: &CardKit,
@@ -85,11 +86,13 @@ async fn stream(
     match shown {
         Ok(()) => Ok(()),
         Err(failure) if failure.is_final() => {
-            tracing::info!(%message, ?failure, "streaming card is not usable any more, the next update patches its message");
+            tracing::info!(%message, ?failure, "streaming card is not usable any more");
             // A patched message does not show the card any more. The first patch therefore follows
             // when this state is stored: otherwise a restart would show the text in the card.
             reply.state = LiveCard::Patched(PatchedCard::sent(message, 0, api.now_ms())).write();
-            Ok(())
+            Err(PlatformError::LiveExpired(
+                "the streaming card cannot be updated, its message is patched next".to_owned(),
+            ))
         }
         Err(failure) => Err(failure.into_error(1)),
     }

@@ -167,10 +167,14 @@ async fn unusable_streaming_card_is_patched_by_the_next_update() {
     let setup = Setup::start().await;
     let mut reply = started(&setup, &setup.target()).await;
     refuse_texts(&setup);
-    for (text, shown) in [("Hello", "Hel"), ("Hello w", "Hello w")] {
-        setup.platform.update_live(&mut reply, text).await.unwrap();
-        assert_eq!(setup.shown(), [shown]);
-    }
+    let refused = setup.platform.update_live(&mut reply, "Hello").await;
+    assert!(matches!(refused, Err(PlatformError::LiveExpired(_))));
+    assert_eq!(setup.shown(), ["Hel"]);
+    let repeated = setup.platform.update_live(&mut reply, "Hello").await;
+    assert_eq!(
+        (repeated, setup.shown()),
+        (Ok(()), vec!["Hello".to_owned()])
+    );
     assert_eq!(setup.fake.calls().of(PATCH).len(), 1);
     complete(&setup, &reply, "Hello world").await;
     assert_eq!(setup.shown(), ["Hello world"]);
@@ -182,11 +186,8 @@ async fn unusable_card_whose_state_was_lost_shows_the_final_text() {
     let reply = started(&setup, &setup.target()).await;
     refuse_texts(&setup);
     let mut lost = reply.clone();
-    setup
-        .platform
-        .update_live(&mut lost, "Hello")
-        .await
-        .unwrap();
+    let refused = setup.platform.update_live(&mut lost, "Hello").await;
+    assert!(refused.is_err());
     complete(&setup, &reply, "Hello world").await;
     assert_eq!(setup.shown(), ["Hello world"]);
 }

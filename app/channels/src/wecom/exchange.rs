@@ -125,7 +125,8 @@ impl Exchange {
 
     /// Reports whether a caller waits for the answer to a sent frame.
     pub(super) fn awaits_answer(&self) -> bool {
-        self.sent.values().any(|sent| sent.reply.is_some())
+        let mut replies = self.sent.values().filter_map(|sent| sent.reply.as_ref());
+        replies.any(|reply| !reply.is_closed())
     }
 
     /// Returns the earliest timeout.

@@ -30,7 +30,7 @@ pub(super) fn is_large(text: &str) -> bool {
     text.len() >= LONG_TEXT
 }
 
-/// Inserts texts of a run that was just inserted, with the columns that they replace.
+/// Inserts texts of a run that was just inserted, each with the name of its column.
 pub(super) async fn insert(
     db: &impl ConnectionTrait,
     run: &RunId,

@@ -21,8 +21,8 @@ pub(super) struct SerializedRun {
 }
 
 impl SerializedRun {
-    /// Serializes the request of a run. Takes a while for a large one, so this precedes the
-    /// transaction.
+    /// Serializes the request of a run. This precedes the transaction, because it takes up to 100 ms
+    /// for a large request.
     pub(super) fn new(new: NewRun, backend: DbBackend) -> Self {
         Self {
             recipe: request_text(&new.recipe, echo(&new)),
@@ -41,7 +41,7 @@ impl SerializedRun {
         self.column(&self.recipe)
     }
 
-    /// Returns the texts that are stored in rows of their own, with the columns that they replace.
+    /// Returns the texts that are stored in rows of their own, each with the name of its column.
     pub(super) fn texts_apart(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let texts = [(KWARGS, echo(&self.new)), (RECIPE, &self.recipe)];
         texts.into_iter().filter(|(_, text)| self.is_apart(text))
