@@ -60,6 +60,10 @@ package: ## Package the published crates and build them from their packages
 test-external: ## Run the tests against the official SDKs, in a browser, on Postgres, Redis and bubblewrap (installs missing tools)
 	tests/external.sh
 
+.PHONY: test-services
+test-services: ## Run the part of test-external that every change must pass: both SDKs, conformance, Postgres, Redis and bubblewrap
+	tests/external.sh sdk/python sdk/js conformance postgres redis sandbox
+
 .PHONY: chaos
 chaos: ## Kill and freeze gateways repeatedly: make chaos ROUNDS=100 SEED=1
 	ROUNDS=$(or $(ROUNDS),50) SEED=$(or $(SEED),1) tests/cluster/run.sh $(ARGS)

@@ -21,6 +21,8 @@ source ./packages.sh
 suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh conformance/nodes.sh browser/run.sh openapi/run.sh deploy/run.sh
     postgres/run.sh redis/run.sh sandbox/run.sh cluster/run.sh mcp/run.sh
     chat_platforms/run.sh oidc/run.sh)
+# The arguments are the suites to run: `tests/external.sh sdk/python redis`. Without arguments all run.
+(($# == 0)) || suites=("${@/%//run.sh}")
 node_at_least=20
 missing=()
 
@@ -71,19 +73,30 @@ prepare_sandbox() {
     command -v bwrap >/dev/null || install_packages bubblewrap
 }
 
+# uses PATTERN: reports whether a suite to run matches the extended regular expression.
+uses() {
+    printf '%s\n' "${suites[@]}" | grep --quiet --extended-regexp "^($1)/"
+}
+
 echo "== preparing"
 for folder in sdk/python openapi deploy chat_platforms oidc; do
-    prepare_python "$folder" || missing+=("Python 3 with the packages of tests/$folder/requirements.txt")
+    # The suites of conformance use the Python SDK.
+    users=$folder
+    [[ $folder != sdk/python ]] || users='sdk/python|conformance'
+    ! uses "$users" || prepare_python "$folder" ||
+        missing+=("Python 3 with the packages of tests/$folder/requirements.txt")
 done
 export SDK_PYTHON=$PWD/sdk/python/.venv/bin/python FUZZ_PYTHON=$PWD/openapi/.venv/bin/python
 export DEPLOY_PYTHON=$PWD/deploy/.venv/bin/python CHANNELS_PYTHON=$PWD/chat_platforms/.venv/bin/python
 export OIDC_PYTHON=$PWD/oidc/.venv/bin/python
-prepare_node || missing+=("Node $node_at_least or later with the packages of tests/sdk/js/package.json")
-prepare_browser || missing+=("Chromium")
-prepare_postgres || missing+=("a Postgres server (initdb and pg_ctl)")
-prepare_nginx || missing+=("nginx and openssl")
-prepare_redis || missing+=("a Redis server (redis-server)")
-prepare_sandbox || missing+=("bubblewrap (bwrap)")
+! uses 'sdk/js|conformance|browser|mcp|oidc' || prepare_node ||
+    missing+=("Node $node_at_least or later with the packages of tests/sdk/js/package.json")
+! uses browser || prepare_browser || missing+=("Chromium")
+! uses 'sdk/js|conformance|postgres|cluster|oidc' || prepare_postgres ||
+    missing+=("a Postgres server (initdb and pg_ctl)")
+! uses 'deploy|cluster|oidc' || prepare_nginx || missing+=("nginx and openssl")
+! uses 'sdk/js|conformance|redis|cluster|oidc' || prepare_redis || missing+=("a Redis server (redis-server)")
+! uses sandbox || prepare_sandbox || missing+=("bubblewrap (bwrap)")
 if ((${#missing[@]} > 0)); then
     printf 'missing, and could not be installed: %s\n' "${missing[@]}" >&2
     exit 1
@@ -96,7 +109,9 @@ export DEERFLOW_BIN_DIR
 failed=()
 for suite in "${suites[@]}"; do
     echo "== $suite"
+    began=$SECONDS
     bash "$suite" || failed+=("$suite")
+    echo "== $suite: $((SECONDS - began)) s"
 done
 if ((${#failed[@]} > 0)); then
     printf 'failed: tests/%s\n' "${failed[@]}" >&2
