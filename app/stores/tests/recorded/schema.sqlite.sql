@@ -382,21 +382,22 @@ CREATE TABLE run_events (
 );
 CREATE INDEX run_events_by_category ON run_events (thread_id, category, seq);
 CREATE INDEX run_events_by_run ON run_events (thread_id, run_id, seq);
-CREATE TABLE run_texts (
+CREATE TABLE run_text_parts (
     run_id TEXT NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
     column_name TEXT NOT NULL,
-    column_text TEXT NOT NULL,
-    PRIMARY KEY (run_id, column_name)
+    part INTEGER NOT NULL,
+    part_text TEXT NOT NULL,
+    PRIMARY KEY (run_id, column_name, part)
 );
 CREATE TRIGGER run_texts_of_kwargs AFTER UPDATE OF kwargs_json ON runs
 WHEN OLD.kwargs_json = '{ }' AND NEW.kwargs_json <> '{ }'
 BEGIN
-    DELETE FROM run_texts WHERE run_id = OLD.run_id AND column_name = 'kwargs_json';
+    DELETE FROM run_text_parts WHERE run_id = OLD.run_id AND column_name = 'kwargs_json';
 END;
 CREATE TRIGGER run_texts_of_recipe AFTER UPDATE OF recipe_json ON runs
 WHEN OLD.recipe_json = '{ }' AND NEW.recipe_json IS NOT '{ }'
 BEGIN
-    DELETE FROM run_texts WHERE run_id = OLD.run_id AND column_name = 'recipe_json';
+    DELETE FROM run_text_parts WHERE run_id = OLD.run_id AND column_name = 'recipe_json';
 END;
 CREATE TABLE runs (
     run_id TEXT NOT NULL PRIMARY KEY,

@@ -23,7 +23,7 @@ pub(crate) mod memory_news;
 pub(crate) mod request_key;
 pub(crate) mod run;
 pub(crate) mod run_event;
-pub(crate) mod run_text;
+pub(crate) mod run_text_part;
 pub(crate) mod scheduled_task;
 pub(crate) mod scheduled_task_run;
 pub(crate) mod session;

@@ -35,6 +35,7 @@ mod m0037_user_runs;
 mod m0038_run_functions;
 mod m0039_run_indexes;
 mod m0040_run_texts;
+mod m0041_run_text_parts;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -79,6 +80,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0038_run_functions::RunFunctions),
             Box::new(m0039_run_indexes::RunIndexes),
             Box::new(m0040_run_texts::RunTexts),
+            Box::new(m0041_run_text_parts::RunTextParts),
         ]
     }
 }

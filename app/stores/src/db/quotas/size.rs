@@ -31,7 +31,7 @@ const MEASURE: &[&str] = &[
      WHERE thread_id IN (SELECT thread_id FROM threads_meta WHERE user_id = $1)",
     "SELECT SUM(OCTET_LENGTH(metadata_json) + OCTET_LENGTH(kwargs_json) + COALESCE(OCTET_LENGTH(recipe_json), 0) \
         + COALESCE(OCTET_LENGTH(completion_json), 0)) FROM runs WHERE user_id = $1",
-    "SELECT SUM(OCTET_LENGTH(column_text)) FROM run_texts \
+    "SELECT SUM(OCTET_LENGTH(part_text)) FROM run_text_parts \
      WHERE run_id IN (SELECT run_id FROM runs WHERE user_id = $1)",
     "SELECT SUM(OCTET_LENGTH(content) + OCTET_LENGTH(event_metadata)) FROM run_events \
      WHERE thread_id IN (SELECT thread_id FROM threads_meta WHERE user_id = $1)",

@@ -2,16 +2,19 @@
 //!
 //! SQLite writes a whole row when one of its columns changes. The texts of a request can have many
 //! MiB and do not change, while each commit of a run changes its row. Postgres stores large values
-//! outside of their rows by itself, so its table stays empty.
+//! outside of their rows by itself, so its table stays empty. SQLite copies a value twice when it is
+//! inserted, so a text has a row for each of its parts.
 //!
 //! A text of this table is deleted by the database, with its run or when the column gets another
 //! value.
 
 use deerflow_core::ids::RunId;
-use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, Statement};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QueryOrder, Statement,
+};
 
 use super::stored_request::LONG_TEXT;
-use crate::db::entity::{run, run_text};
+use crate::db::entity::{run, run_text_part};
 
 /// Columns of `runs` whose texts may be stored apart.
 pub(super) const KWARGS: &str = "kwargs_json";
@@ -21,13 +24,26 @@ pub(super) const RECIPE: &str = "recipe_json";
 /// texts, and no serializer writes it.
 pub(super) const STORED_APART: &str = "{ }";
 
-/// Inserts one text: run, column and text.
+/// Maximum length of a part, in bytes.
+const PART_BYTES: usize = 1 << 20;
+
+/// Inserts one part: run, column, number and text.
 pub(super) const INSERT: &str =
-    "INSERT INTO run_texts (run_id, column_name, column_text) VALUES (?, ?, ?)";
+    "INSERT INTO run_text_parts (run_id, column_name, part, part_text) VALUES (?, ?, ?, ?)";
 
 /// Reports whether a text is stored apart.
 pub(super) fn is_large(text: &str) -> bool {
     text.len() >= LONG_TEXT
+}
+
+/// Splits a text into its parts, each with its number. Parts end between characters.
+pub(super) fn parts_of(mut text: &str) -> impl Iterator<Item = (i32, &str)> {
+    (0..).map_while(move |number| {
+        let end = text.floor_char_boundary(PART_BYTES);
+        let (part, rest) = text.split_at_checked(end)?;
+        text = rest;
+        (!part.is_empty()).then_some((number, part))
+    })
 }
 
 /// Inserts texts of a run that was just inserted, each with the name of its column.
@@ -37,9 +53,16 @@ pub(super) async fn insert(
     texts: impl Iterator<Item = (&'static str, &str)>,
 ) -> Result<(), DbErr> {
     for (column, text) in texts {
-        let values = [run.as_str(), column, text].map(Into::into);
-        let insert = Statement::from_sql_and_values(db.get_database_backend(), INSERT, values);
-        db.execute_raw(insert).await?;
+        for (number, part) in parts_of(text) {
+            let values = [
+                run.as_str().into(),
+                column.into(),
+                number.into(),
+                part.into(),
+            ];
+            let insert = Statement::from_sql_and_values(db.get_database_backend(), INSERT, values);
+            db.execute_raw(insert).await?;
+        }
     }
     Ok(())
 }
@@ -53,15 +76,22 @@ pub(super) async fn load(db: &impl ConnectionTrait, rows: &mut [run::Model]) -> 
     if ids.is_empty() {
         return Ok(());
     }
-    let texts = run_text::Entity::find().filter(run_text::Column::RunId.is_in(ids));
-    for text in texts.all(db).await? {
-        let Some(row) = rows.iter_mut().find(|row| row.run_id == text.run_id) else {
+    let parts = run_text_part::Entity::find()
+        .filter(run_text_part::Column::RunId.is_in(ids))
+        .order_by_asc(run_text_part::Column::Part);
+    for part in parts.all(db).await? {
+        let Some(row) = rows.iter_mut().find(|row| row.run_id == part.run_id) else {
             continue;
         };
-        match text.column_name.as_str() {
-            KWARGS => row.kwargs_json = text.column_text,
-            RECIPE => row.recipe_json = Some(text.column_text),
-            _ => {}
+        let column = match part.column_name.as_str() {
+            KWARGS => &mut row.kwargs_json,
+            RECIPE => row.recipe_json.get_or_insert_default(),
+            _ => continue,
+        };
+        if part.part == 0 {
+            *column = part.part_text;
+        } else {
+            column.push_str(&part.part_text);
         }
     }
     Ok(())

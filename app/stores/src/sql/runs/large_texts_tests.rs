@@ -1,9 +1,11 @@
 //! Large texts are stored once, outside of the rows of runs, and deleted with what they belong to.
 
+use deerflow_core::actor_context::Owner;
 use deerflow_core::tasks::Tasks;
 use deerflow_runtime::runs::RunStatus;
 use deerflow_runtime::runs::store::{
-    NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, WebhookCall,
+    NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunQueryStore,
+    WebhookCall,
 };
 use deerflow_runtime::testkit::{
     at, commit_of, end_in, new_run, on_temporary_thread, run, with_request,
@@ -11,7 +13,7 @@ use deerflow_runtime::testkit::{
 use sea_orm::{ConnectionTrait, DbBackend};
 use serde_json::json;
 
-use super::{KWARGS, RECIPE};
+use super::{KWARGS, PART_BYTES, RECIPE, parts_of};
 use crate::{Database, DatabaseConfig, SqlRunStore};
 
 struct Rig {
@@ -42,8 +44,10 @@ impl Rig {
 
     /// Returns the names of the columns whose texts are stored apart.
     async fn apart(&self) -> Vec<String> {
-        self.texts("SELECT column_name FROM run_texts ORDER BY run_id, column_name")
-            .await
+        self.texts(
+            "SELECT column_name FROM run_text_parts WHERE part = 0 ORDER BY run_id, column_name",
+        )
+        .await
     }
 
     async fn end(&self, new: NewRun, end: RunEnd) {
@@ -87,6 +91,46 @@ async fn row_of_a_run_is_small_and_loses_its_large_texts_with_it() {
         .await
         .unwrap();
     assert_eq!(rig.apart().await, [KWARGS, RECIPE]);
+}
+
+#[test]
+fn parts_end_between_characters() {
+    let lens = |text: &str| {
+        let parts: Vec<_> = parts_of(text).collect();
+        let whole: String = parts.iter().map(|(_, part)| *part).collect();
+        assert_eq!(whole, text);
+        assert!(
+            parts
+                .iter()
+                .map(|(number, _)| *number)
+                .eq(0..parts.len() as i32)
+        );
+        parts.iter().map(|(_, part)| part.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(lens(""), [0; 0]);
+    assert_eq!(lens("ü"), [2]);
+    assert_eq!(lens(&"x".repeat(PART_BYTES)), [PART_BYTES]);
+    let odd = format!("x{}", "ü".repeat(PART_BYTES));
+    assert_eq!(lens(&odd), [PART_BYTES - 1, PART_BYTES, 2]);
+}
+
+#[tokio::test]
+async fn text_of_several_parts_is_read_whole() {
+    let rig = Rig::new().await;
+    let long = "ü".repeat(PART_BYTES);
+    let new = with_request(new_run("r1", "t1"), |request| {
+        request.presentation.request_echo = json!({ "config": long }).into();
+    });
+    rig.runs.admit(new).await.unwrap();
+    let parts = "SELECT CAST(COUNT(*) AS TEXT) FROM run_text_parts";
+    assert_eq!(rig.texts(parts).await, ["3"]);
+    let read = rig
+        .runs
+        .get(&run("r1"), &Owner::None)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(read.kwargs.to_value()["config"], *long);
 }
 
 #[tokio::test]

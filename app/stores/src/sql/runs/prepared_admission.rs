@@ -165,10 +165,10 @@ fn insert_run(connection: &Connection, run: &SerializedRun) -> rusqlite::Result<
         return Ok(false);
     }
     for (column, text) in run.texts_apart() {
-        let values = params![run.new.run_id.as_str(), column, text];
-        connection
-            .prepare_cached(large_texts::INSERT)?
-            .execute(values)?;
+        let mut insert = connection.prepare_cached(large_texts::INSERT)?;
+        for (number, part) in large_texts::parts_of(text) {
+            insert.execute(params![run.new.run_id.as_str(), column, number, part])?;
+        }
     }
     Ok(true)
 }
