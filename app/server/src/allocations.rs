@@ -78,12 +78,11 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
 
 #[cfg(test)]
 mod tests {
-    use std::alloc::System;
-
     use super::*;
+    use crate::allocator::ServerAllocator;
 
     #[global_allocator]
-    static ALLOCATOR: CountingAllocator<System> = CountingAllocator(System);
+    static ALLOCATOR: CountingAllocator<ServerAllocator> = CountingAllocator(ServerAllocator);
 
     #[test]
     fn allocations_of_all_threads_are_counted() {

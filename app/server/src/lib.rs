@@ -2,6 +2,7 @@
 
 mod agents;
 pub mod allocations;
+pub mod allocator;
 pub mod cli;
 pub mod commands;
 pub mod config;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Parser;
 #[cfg(any(debug_assertions, feature = "count-allocations"))]
 use deerflow_server::allocations::CountingAllocator;
+use deerflow_server::allocator::ServerAllocator;
 use deerflow_server::cli::{
     AuditArgs, ChannelsCommand, Cli, Command, DbCommand, FileArgs, KeysCommand, ServeArgs,
     UsersCommand,
@@ -28,16 +29,15 @@ use harness::documents::{DocumentKind, worker};
 use harness::runtime::runs::RetryPorts;
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::inner;
-use mimalloc::MiMalloc;
 use tokio::runtime::Handle;
 
 #[cfg(any(debug_assertions, feature = "count-allocations"))]
 #[global_allocator]
-static ALLOCATOR: CountingAllocator<MiMalloc> = CountingAllocator(MiMalloc);
+static ALLOCATOR: CountingAllocator<ServerAllocator> = CountingAllocator(ServerAllocator);
 
 #[cfg(not(any(debug_assertions, feature = "count-allocations")))]
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: ServerAllocator = ServerAllocator;
 
 /// Timeout for blocking threads when the server stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
