@@ -60,7 +60,7 @@ impl Middleware for InputSanitizationMiddleware {
             .iter_mut()
             .filter(|message| is_real_user_message(message))
         {
-            *message = message.framed(framed).clone();
+            *message = message.framed(framed);
         }
         next.run(request).await
     }
@@ -125,10 +125,9 @@ fn framed(message: &Message) -> Message {
         _ => ("", text.as_ref()),
     };
     let own = neutralised(own);
-    let framed = match uploads(block) {
-        Some(uploads) => format!("{uploads}\n\n{BEGIN_USER_INPUT}\n{own}\n{END_USER_INPUT}"),
-        None => format!("{BEGIN_USER_INPUT}\n{own}\n{END_USER_INPUT}"),
-    };
+    let uploads = uploads(block).map_or_else(String::new, |uploads| format!("{uploads}\n\n"));
+    // In one buffer of this size: the text may be large.
+    let framed = [&uploads, BEGIN_USER_INPUT, "\n", &own, "\n", END_USER_INPUT].concat();
     message.with(|body| body.content.replace_text(framed))
 }
 

@@ -141,7 +141,7 @@ impl FirstToken {
     /// Observes an event that is sent to the client: its name and its data.
     pub(crate) fn observe(&mut self, event: &str, data: &EventData) {
         if let Some(since) = self.0
-            && data.pieces().iter().any(|piece| is_token(event, piece))
+            && data.pieces().any(|piece| is_token(event, piece))
         {
             self.0 = None;
             histogram!("deerflow_first_token_seconds").record(since.elapsed());

@@ -53,10 +53,7 @@ impl Chunks {
             return self.last.into();
         }
         self.end_chunk();
-        Body::new(ChunkedBody {
-            left: self.full_bytes as u64,
-            chunks: self.full,
-        })
+        body_of_chunks(self.full)
     }
 
     fn end_chunk(&mut self) {
@@ -86,7 +83,12 @@ impl Write for Chunks {
     }
 }
 
-/// Body of known size that frees each chunk once it is sent.
+/// Creates a body of known size that frees each chunk once it is sent.
+pub fn body_of_chunks(chunks: VecDeque<Bytes>) -> Body {
+    let left = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+    Body::new(ChunkedBody { chunks, left })
+}
+
 struct ChunkedBody {
     chunks: VecDeque<Bytes>,
     /// Size of the chunks, in bytes.

@@ -94,7 +94,12 @@ impl Frames {
         self.put(end);
     }
 
-    fn frame<const N: usize>(&mut self, event: &str, data: [&Bytes; N], id: Option<impl Display>) {
+    fn frame<'a>(
+        &mut self,
+        event: &str,
+        data: impl IntoIterator<Item = &'a Bytes>,
+        id: Option<impl Display>,
+    ) {
         let end = self.style.dialect.line_end();
         for piece in ["event: ", event, end, "data: "] {
             self.put(piece);

@@ -1,5 +1,6 @@
 //! A JSON response that is sent when a run ends, with newlines as heartbeats.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -12,15 +13,19 @@ use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use harness::runtime::runs::{RunError, WaitOutcome};
+use harness::runtime::stream_bridge::EventData;
 use serde_json::json;
 use tokio::time::{Interval, MissedTickBehavior};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::guard::DisconnectGuard;
 use crate::dialect::Dialect;
+use crate::responses::body_of_chunks;
 
 struct WaitingBody {
     outcome: Option<BoxFuture<'static, Result<WaitOutcome, RunError>>>,
+    /// Pieces of the outcome that are not sent yet.
+    ended: VecDeque<Bytes>,
     heartbeat: Interval,
     guard: Option<DisconnectGuard>,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -32,24 +37,27 @@ impl Stream for WaitingBody {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         let Some(outcome) = &mut this.outcome else {
-            return Poll::Ready(None);
+            return Poll::Ready(this.ended.pop_front().map(Ok));
         };
         if let Some(guard) = &mut this.guard {
             guard.arm();
         }
         let ended = match outcome.as_mut().poll(cx) {
-            Poll::Ready(outcome) => Some(Ok(body_of(outcome))),
+            Poll::Ready(outcome) => {
+                this.ended = chunks_of(outcome);
+                Some(this.ended.pop_front().map(Ok))
+            }
             Poll::Pending if this.shutdown.as_mut().poll(cx).is_ready() => {
-                Some(Err(io::Error::other("the server is shutting down")))
+                Some(Some(Err(io::Error::other("the server is shutting down"))))
             }
             Poll::Pending => None,
         };
-        if let Some(last) = ended {
+        if let Some(next) = ended {
             this.outcome = None;
             if let Some(guard) = &mut this.guard {
                 guard.disarm();
             }
-            return Poll::Ready(Some(last));
+            return Poll::Ready(next);
         }
         this.heartbeat
             .poll_tick(cx)
@@ -57,11 +65,21 @@ impl Stream for WaitingBody {
     }
 }
 
-/// Returns the body for an outcome. The status line is already sent, so a failure is reported in
-/// the body.
-pub(super) fn body_of(outcome: Result<WaitOutcome, RunError>) -> Bytes {
+/// Returns the body for an outcome, in chunks. The status line is already sent, so a failure is
+/// reported in the body.
+fn chunks_of(outcome: Result<WaitOutcome, RunError>) -> VecDeque<Bytes> {
+    let chunks = body_of(outcome);
+    chunks
+        .pieces()
+        .filter(|piece| !piece.is_empty())
+        .cloned()
+        .collect()
+}
+
+fn body_of(outcome: Result<WaitOutcome, RunError>) -> EventData {
     let failed = |error: &str, message: &str| {
-        Bytes::from(json!({ "__error__": { "error": error, "message": message } }).to_string())
+        let error = json!({ "__error__": { "error": error, "message": message } });
+        Bytes::from(error.to_string()).into()
     };
     match outcome {
         Ok(WaitOutcome::Values(values)) => values,
@@ -88,6 +106,7 @@ pub fn waiting_json(
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let body = WaitingBody {
         outcome: Some(outcome),
+        ended: VecDeque::new(),
         heartbeat,
         guard,
         shutdown: Box::pin(shutdown.cancelled_owned()),
@@ -102,7 +121,7 @@ pub fn ended_json(
     location: [(HeaderName, HeaderValue); 2],
     outcome: Result<WaitOutcome, RunError>,
 ) -> Response {
-    outcome_response(dialect, location, Body::from(body_of(outcome)))
+    outcome_response(dialect, location, body_of_chunks(chunks_of(outcome)))
 }
 
 fn outcome_response(

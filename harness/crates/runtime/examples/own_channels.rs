@@ -155,7 +155,7 @@ async fn run(sent: Map<String, Value>) -> Result<Value, ExampleError> {
     };
     let (_run, outcome) = runs.create_and_wait(request).await?;
     match outcome {
-        WaitOutcome::Values(values) => Ok(serde_json::from_slice(&values)?),
+        WaitOutcome::Values(values) => Ok(serde_json::from_slice(&values.into_bytes())?),
         WaitOutcome::Failed { message, .. } => Err(ExampleError::Failed(message)),
     }
 }

@@ -64,7 +64,7 @@ fn visit(node: &str, input: Option<Value>) -> GotoTarget {
 impl Rig {
     pub(super) async fn wait(&self, spec: RunRequest) -> Value {
         match self.0.create_and_wait(spec).await.unwrap().1 {
-            WaitOutcome::Values(values) => serde_json::from_slice(&values).unwrap(),
+            WaitOutcome::Values(values) => serde_json::from_slice(&values.into_bytes()).unwrap(),
             WaitOutcome::Failed { name, message, .. } => {
                 json!({ "error": name, "message": message })
             }

@@ -124,7 +124,7 @@ impl Bench {
             ..RunRequest::ask("flow-one", self.thread.clone(), Message::human(""))
         };
         match self.runs.create_and_wait(request).await.unwrap().1 {
-            WaitOutcome::Values(values) => serde_json::from_slice(&values).unwrap(),
+            WaitOutcome::Values(values) => serde_json::from_slice(&values.into_bytes()).unwrap(),
             WaitOutcome::Failed { message, .. } => panic!("the run failed: {message}"),
         }
     }

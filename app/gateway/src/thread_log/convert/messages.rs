@@ -50,7 +50,7 @@ impl Messages {
         namespace: &Namespace,
         events: &mut Vec<Draft>,
     ) -> Result<(), Error> {
-        let [head, tail] = frame.pieces();
+        let (head, tail) = (frame.head(), frame.tail());
         let known = self
             .open
             .values_mut()

@@ -16,11 +16,7 @@ pub(super) fn encode(events: &[StreamEvent]) -> Vec<u8> {
         bytes.put_u32(length(event.event.len()));
         bytes.put_slice(event.event.as_bytes());
         bytes.put_u32(length(event.data.len()));
-        event
-            .data
-            .pieces()
-            .into_iter()
-            .for_each(|piece| bytes.put_slice(piece));
+        event.data.pieces().for_each(|piece| bytes.put_slice(piece));
     }
     bytes
 }

@@ -3,72 +3,19 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use serde::{Deserialize, Serialize};
+use bytes::Bytes;
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
 
+use super::message_body::{MessageBody, MessageKind, ToolStatus};
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
 use crate::json_size::{LARGE_TEXT, raw_value, raw_value_of_size};
 
 /// Id of a remove message that drops all messages before it.
 pub const REMOVE_ALL: &str = "__remove_all__";
 
-/// Result status of a tool call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ToolStatus {
-    /// The tool succeeded.
-    #[default]
-    Success,
-    /// The tool failed; the content states the reason.
-    Error,
-}
-
-/// Kind of a message, with its specific fields.
-#[derive(Debug, Clone, PartialEq)]
-pub enum MessageKind {
-    /// Message of the user.
-    Human,
-    /// Message of the framework, with system authority.
-    System,
-    /// Message of a model.
-    Ai {
-        /// Calls with valid arguments.
-        tool_calls: Vec<ToolCall>,
-        /// Calls with invalid arguments.
-        invalid_tool_calls: Vec<InvalidToolCall>,
-        /// Token usage, if the provider reported it.
-        usage_metadata: Option<UsageMetadata>,
-    },
-    /// Result of a tool.
-    Tool {
-        /// Id of the call.
-        tool_call_id: String,
-        /// Data for the user interface that the model does not see.
-        artifact: Value,
-        /// Result status.
-        status: ToolStatus,
-    },
-    /// Not a message: removes the message with this id (or all, [`REMOVE_ALL`]) when reduced into a state.
-    Remove,
-}
-
-/// Fields of a message.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MessageBody {
-    /// Id within a thread; reducers set it if absent.
-    pub id: Option<String>,
-    /// Text or blocks.
-    pub content: Content,
-    /// Name of the speaker, or of the tool.
-    pub name: Option<String>,
-    /// Additional data of the framework and the client.
-    pub additional_kwargs: Map<String, Value>,
-    /// Additional data of the provider.
-    pub response_metadata: Map<String, Value>,
-    /// Kind, with its specific fields.
-    pub kind: MessageKind,
-}
+/// Maximum length of a text whose form for models is cached, in characters.
+const MAX_CACHED_CHARS: u64 = 1 << 20;
 
 /// A message. Clones share one allocation and its JSON.
 #[derive(Debug, Clone)]
@@ -77,10 +24,19 @@ pub struct Message(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     body: MessageBody,
-    json: OnceLock<Box<RawValue>>,
+    json: OnceLock<Arc<RawValue>>,
     size: OnceLock<TextSize>,
     framed: OnceLock<Message>,
     wire: OnceLock<WireJson>,
+}
+
+/// Owner of bytes that are the JSON of a message.
+struct JsonOf(Arc<RawValue>);
+
+impl AsRef<[u8]> for JsonOf {
+    fn as_ref(&self) -> &[u8] {
+        self.0.get().as_bytes()
+    }
 }
 
 /// JSON of a message in the format of a provider.
@@ -181,10 +137,18 @@ impl Message {
 
     /// Returns the message as JSON, serialized at the first call.
     pub fn json(&self) -> &RawValue {
+        self.shared_json()
+    }
+
+    fn shared_json(&self) -> &Arc<RawValue> {
         let body = &self.0.body;
-        self.0
-            .json
-            .get_or_init(|| json_of(body).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+        let built = || json_of(body).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        self.0.json.get_or_init(|| built().into())
+    }
+
+    /// Returns the message as JSON, like [`Message::json`]. The bytes share its memory.
+    pub fn json_bytes(&self) -> Bytes {
+        Bytes::from_owner(JsonOf(Arc::clone(self.shared_json())))
     }
 
     /// Reports whether both are clones of one message. `false` for equal messages of different
@@ -202,9 +166,15 @@ impl Message {
     }
 
     /// Returns the message in the form that models receive, created by `frame` at the first call
-    /// and cached, so that user input with images is not copied for each model request.
-    pub fn framed(&self, frame: impl FnOnce(&Self) -> Self) -> &Self {
-        self.0.framed.get_or_init(|| frame(self))
+    /// and cached, so that user input with images is not copied for each model request. The form of
+    /// a large text is created by each call, because it would use the memory of another text.
+    #[must_use]
+    pub fn framed(&self, frame: impl FnOnce(&Self) -> Self) -> Self {
+        let TextSize { narrow, wide } = self.size();
+        if narrow + wide > MAX_CACHED_CHARS {
+            return frame(self);
+        }
+        self.0.framed.get_or_init(|| frame(self)).clone()
     }
 
     /// Returns the message as JSON in a provider's format, as `build` creates it; `None` if the
@@ -239,7 +209,8 @@ impl Message {
     pub fn from_stored(json: &str) -> serde_json::Result<Self> {
         let message: Self = serde_json::from_str(json)?;
         // The message is new, so the JSON is not set yet.
-        let _first = message.0.json.set(RawValue::from_string(json.to_owned())?);
+        let json = RawValue::from_string(json.to_owned())?;
+        let _first = message.0.json.set(json.into());
         Ok(message)
     }
 
@@ -315,33 +286,6 @@ fn json_of(body: &MessageBody) -> serde_json::Result<Box<RawValue>> {
     }
 }
 
-impl MessageKind {
-    /// Returns the type name on the wire.
-    pub fn type_name(&self) -> &'static str {
-        match self {
-            Self::Human => "human",
-            Self::System => "system",
-            Self::Ai { .. } => "ai",
-            Self::Tool { .. } => "tool",
-            Self::Remove => "remove",
-        }
-    }
-}
-
-impl MessageBody {
-    /// Creates a message of `kind` with content only.
-    pub fn new(kind: MessageKind, content: impl Into<Content>) -> Self {
-        Self {
-            id: None,
-            content: content.into(),
-            name: None,
-            additional_kwargs: Map::new(),
-            response_metadata: Map::new(),
-            kind,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -357,6 +301,21 @@ mod tests {
             let json = to_raw_value(&message.0.body).unwrap();
             assert_eq!(message.json().get(), json.get());
         }
+    }
+
+    #[test]
+    fn form_for_models_is_cached_unless_the_text_is_large() {
+        let calls = Cell::new(0);
+        let framed = |message: &Message| {
+            calls.set(calls.get() + 1);
+            message.with(|body| body.name = Some("framed".to_owned()))
+        };
+        let small = Message::human("hi");
+        assert!(small.framed(framed).is_same(&small.framed(framed)));
+        assert_eq!(calls.get(), 1);
+        let large = Message::human("x".repeat(2 << 20));
+        assert_eq!(large.framed(framed), large.framed(framed));
+        assert_eq!(calls.get(), 3);
     }
 
     #[test]

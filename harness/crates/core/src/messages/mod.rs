@@ -8,6 +8,7 @@ mod invalid;
 pub mod json_repair;
 mod merge;
 mod message;
+mod message_body;
 mod message_json;
 mod size;
 mod tool_call;
@@ -18,7 +19,8 @@ pub use chunk::{MessageChunk, ToolCallChunk};
 pub use content::Content;
 pub use invalid::InvalidMessage;
 pub use merge::MessageAccumulator;
-pub use message::{Message, MessageBody, MessageKind, REMOVE_ALL, ToolStatus};
+pub use message::{Message, REMOVE_ALL};
+pub use message_body::{MessageBody, MessageKind, ToolStatus};
 #[cfg(any(test, feature = "testkit"))]
 pub use message_json::SERIALIZED;
 pub use size::TextSize;

@@ -105,7 +105,7 @@ impl Bench {
 
 pub(crate) fn values(outcome: WaitOutcome) -> Value {
     match outcome {
-        WaitOutcome::Values(values) => serde_json::from_slice(&values).expect("valid"),
+        WaitOutcome::Values(values) => serde_json::from_slice(&values.into_bytes()).expect("valid"),
         WaitOutcome::Failed { message, .. } => panic!("the run failed: {message}"),
     }
 }

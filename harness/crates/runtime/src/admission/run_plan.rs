@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::agent::{Agent, AssistantPin};
-use crate::definition::{RequestEcho, RunLimits, RunRequest};
+use crate::definition::{RequestEcho, RunInput, RunLimits, RunRequest};
 use crate::ports::StoredRunRequest;
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::{RunId, ThreadId};
@@ -41,11 +41,14 @@ impl RunPlan {
         &self.stored.spec
     }
 
-    /// Frees the echo of the request, which the run's record has too. Has no effect if the store
-    /// shares the request.
-    pub(crate) fn free_echo(&mut self) {
+    /// Frees the echo and the messages of the request, after they were applied: they may be large.
+    /// Has no effect if the store shares the request.
+    pub(crate) fn free_input(&mut self) {
         if let Some(stored) = Arc::get_mut(&mut self.stored) {
             stored.spec.presentation.request_echo = RequestEcho::default();
+            if let RunInput::Update(update) = &mut stored.spec.input {
+                update.messages = Vec::new();
+            }
         }
     }
 

@@ -83,7 +83,7 @@ fn texts_of_a_message_share_everything_else() {
     let one = encode(text_chunk("m1", "one"));
     let two = encode(text_chunk("m1", "two"));
     let other = encode(text_chunk("m2", "one"));
-    let after_text = |data: &EventData| data.pieces()[1].as_ptr();
+    let after_text = |data: &EventData| data.tail().as_ptr();
     assert_eq!(one.own_len(), one.len());
     assert_eq!(two.own_len(), "[{\"content\":\"two\"".len());
     assert_eq!(after_text(&one), after_text(&two));

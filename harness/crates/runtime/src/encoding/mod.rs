@@ -17,4 +17,5 @@ pub use frames::{Frame, error_frame, metadata_frame, to_bytes};
 pub use modes::{ModeEncoder, StreamOptions};
 pub(crate) use open_messages::OpenMessages;
 pub use run_facts::RunFacts;
+pub(crate) use values::values_data;
 pub use values::values_json;

@@ -1,10 +1,10 @@
 //! Frames of whole states that share the JSON of their messages: a run sends its state several
 //! times, and most messages are the same each time.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use serde_json::Value;
 
-use super::values::{ENVELOPE_BYTES, messages_len, put_channels, put_first_messages, put_messages};
+use super::values::{Pieces, messages_len};
 use crate::stream_bridge::EventData;
 use deerflow_core::messages::Message;
 use deerflow_core::state::ThreadState;
@@ -13,7 +13,10 @@ use deerflow_core::state::ThreadState;
 #[derive(Debug, Default)]
 pub(super) struct SharedMessages {
     messages: Vec<Message>,
-    json: Bytes,
+    /// JSON up to these messages; empty before the first frame.
+    json: Vec<Bytes>,
+    /// Length of this JSON, in bytes.
+    len: usize,
     /// Last frame.
     last: EventData,
     /// Messages of the last frame, or those that replace them without a frame of their own.
@@ -54,21 +57,22 @@ impl SharedMessages {
         let is_shared = self.are_first_of(messages);
         let mut new = &messages[if is_shared { self.messages.len() } else { 0 }..];
         // New messages become part of the shared beginning once they are a large part of a frame.
-        let is_reset = !is_shared || messages_len(new) > self.json.len() / 2;
+        let is_reset = !is_shared || messages_len(new) > self.len / 2;
         if is_reset {
-            let mut json = BytesMut::with_capacity(messages_len(messages) + ENVELOPE_BYTES);
-            put_first_messages(messages, &mut json);
-            (self.messages, self.json) = (messages.to_vec(), json.freeze());
+            let mut json = Pieces::for_messages(messages);
+            json.put_first_messages(messages);
+            (self.messages, self.json) = (messages.to_vec(), json.into_pieces());
+            self.len = self.json.iter().map(Bytes::len).sum();
             new = &[];
         }
-        let mut tail = BytesMut::with_capacity(messages_len(new) + ENVELOPE_BYTES);
-        put_messages(new, self.messages.is_empty(), &mut tail);
-        put_channels(state, questions, &mut tail);
-        let (head, tail) = (self.json.clone(), tail.freeze());
+        let mut tail = Pieces::for_messages(new);
+        tail.put_messages(new, self.messages.is_empty());
+        tail.put_channels(state, questions);
+        let tail = tail.into_pieces();
         if is_reset {
-            EventData::of_pieces(head, tail)
+            [&self.json[..], &tail].concat().into()
         } else {
-            EventData::with_head(head, tail)
+            EventData::continuing(&self.json, &tail)
         }
     }
 

@@ -99,3 +99,24 @@ fn frame_of_one_more_message_adds_only_its_bytes() {
     state.apply(one, &ids).unwrap();
     assert!(frame(&mut shared, &state) < 1_000);
 }
+
+#[test]
+fn frames_share_large_messages_with_the_state() {
+    let (mut state, mut shared) = (ThreadState::default(), SharedMessages::default());
+    let ids = SeededIds::new(1);
+    let large = |n: usize| message(n).with(|body| body.content = "x".repeat(100_000).into());
+    let messages = [message(1), large(2), large(3), message(4)];
+    state.apply(StateUpdate::messages(messages), &ids).unwrap();
+    frame(&mut shared, &state);
+    let data = shared.changed_values(&state, &[]).expect("a frame");
+    assert!(shared.changed_values(&state.clone(), &[]).is_none());
+    for message in &state.messages()[1..3] {
+        let json = message.json().get().as_ptr();
+        assert!(data.pieces().any(|piece| piece.as_ptr() == json));
+    }
+    let more = StateUpdate::messages([large(5)]);
+    state.apply(more, &ids).unwrap();
+    assert!(shared.changed_values(&state, &[]).is_some());
+    assert!(shared.changed_values(&state, &[]).is_none());
+    frame(&mut shared, &state);
+}

@@ -7,59 +7,104 @@ use serde_json::{Value, json};
 
 use super::frames::to_bytes;
 use crate::agent::TaskInput;
+use crate::stream_bridge::EventData;
 use deerflow_core::messages::Message;
 use deerflow_core::state::ThreadState;
 
 /// Estimated bytes of a state without its messages.
-pub(super) const ENVELOPE_BYTES: usize = 512;
+const ENVELOPE_BYTES: usize = 512;
+
+/// Size of a message's JSON, in bytes, from which the JSON of a state shares it with the message.
+/// Smaller ones are copied into one piece.
+const MIN_SHARED_BYTES: usize = 64 << 10;
 
 /// Serializes the state, with pending interrupts under `__interrupt__`. Interrupts are never part
 /// of a stored state.
 pub fn values_json(state: &ThreadState, questions: &[Value]) -> Bytes {
+    values_data(state, questions).into_bytes()
+}
+
+/// Serializes the state like [`values_json`], in pieces: large messages are not copied.
+pub(crate) fn values_data(state: &ThreadState, questions: &[Value]) -> EventData {
     let messages = state.messages();
-    let mut json = BytesMut::with_capacity(messages_len(messages) + ENVELOPE_BYTES);
-    put_first_messages(messages, &mut json);
-    put_channels(state, questions, &mut json);
-    json.freeze()
+    let mut json = Pieces::for_messages(messages);
+    json.put_first_messages(messages);
+    json.put_channels(state, questions);
+    json.into_pieces().into()
 }
 
 /// Returns the number of bytes of the messages as JSON, with separators.
 pub(super) fn messages_len(messages: &[Message]) -> usize {
-    let len = |message: &Message| message.json().get().len() + 1;
-    messages.iter().map(len).sum()
+    messages.iter().map(|message| json_len(message) + 1).sum()
 }
 
-/// Writes the beginning of a state, up to and including these messages.
-pub(super) fn put_first_messages(messages: &[Message], json: &mut BytesMut) {
-    json.put_slice(br#"{"messages":["#);
-    put_messages(messages, true, json);
+fn json_len(message: &Message) -> usize {
+    message.json().get().len()
 }
 
-/// Writes messages with separators. `is_first` is `true` if none precedes them.
-pub(super) fn put_messages(messages: &[Message], is_first: bool, json: &mut BytesMut) {
-    for (at, message) in messages.iter().enumerate() {
-        if at > 0 || !is_first {
-            json.put_u8(b',');
+/// JSON of a state or of a part of it, in pieces.
+pub(super) struct Pieces {
+    finished: Vec<Bytes>,
+    last: BytesMut,
+}
+
+impl Pieces {
+    /// Creates an empty list whose buffer has room for the small ones of these messages and for the
+    /// part after them.
+    pub(super) fn for_messages(messages: &[Message]) -> Self {
+        let lens = messages.iter().map(|message| json_len(message) + 1);
+        let copied: usize = lens.filter(|len| *len <= MIN_SHARED_BYTES).sum();
+        Self {
+            finished: Vec::new(),
+            last: BytesMut::with_capacity(copied + ENVELOPE_BYTES),
         }
-        json.put_slice(message.json().get().as_bytes());
     }
-}
 
-/// Writes the part of a state after its messages.
-pub(super) fn put_channels(state: &ThreadState, questions: &[Value], json: &mut BytesMut) {
-    json.put_u8(b']');
-    let channels = state
-        .wire_channels()
-        .map(|(name, value)| (name, to_bytes(value)));
-    let interrupts_field =
-        (!questions.is_empty()).then(|| ("__interrupt__", to_bytes(&interrupts(questions))));
-    for (name, value) in channels.chain(interrupts_field) {
-        json.put_u8(b',');
-        json.put_slice(&to_bytes(&name));
-        json.put_u8(b':');
-        json.put_slice(&value);
+    /// Writes the beginning of a state, up to and including these messages.
+    pub(super) fn put_first_messages(&mut self, messages: &[Message]) {
+        self.last.put_slice(br#"{"messages":["#);
+        self.put_messages(messages, true);
     }
-    json.put_u8(b'}');
+
+    /// Writes messages with separators. `is_first` is `true` if none precedes them.
+    pub(super) fn put_messages(&mut self, messages: &[Message], is_first: bool) {
+        for (at, message) in messages.iter().enumerate() {
+            if at > 0 || !is_first {
+                self.last.put_u8(b',');
+            }
+            if json_len(message) < MIN_SHARED_BYTES {
+                self.last.put_slice(message.json().get().as_bytes());
+            } else {
+                self.finished.push(self.last.split().freeze());
+                self.finished.push(message.json_bytes());
+            }
+        }
+    }
+
+    /// Writes the part of a state after its messages.
+    pub(super) fn put_channels(&mut self, state: &ThreadState, questions: &[Value]) {
+        let json = &mut self.last;
+        json.put_u8(b']');
+        let channels = state
+            .wire_channels()
+            .map(|(name, value)| (name, to_bytes(value)));
+        let interrupts_field =
+            (!questions.is_empty()).then(|| ("__interrupt__", to_bytes(&interrupts(questions))));
+        for (name, value) in channels.chain(interrupts_field) {
+            json.put_u8(b',');
+            json.put_slice(&to_bytes(&name));
+            json.put_u8(b':');
+            json.put_slice(&value);
+        }
+        json.put_u8(b'}');
+    }
+
+    pub(super) fn into_pieces(mut self) -> Vec<Bytes> {
+        if !self.last.is_empty() {
+            self.finished.push(self.last.freeze());
+        }
+        self.finished
+    }
 }
 
 /// Serializes the state as a part of larger JSON.

@@ -305,7 +305,7 @@ async fn interrupt_is_published_after_commit() {
         let (facade, commit) = with_failing_store(away);
         let (_, mut stream) = facade.create_and_stream(spec("ask"), BEAT).await.unwrap();
         let awaits_human =
-            |item: &StreamItem| matches!(item, StreamItem::Event(event) if event.data.pieces().iter().any(|piece| String::from_utf8_lossy(piece).contains("__interrupt__")));
+            |item: &StreamItem| matches!(item, StreamItem::Event(event) if event.data.pieces().any(|piece| String::from_utf8_lossy(piece).contains("__interrupt__")));
         let until = Instant::now() + Duration::from_secs(40);
         while let Ok(item) = tokio::time::timeout_at(until, stream.items.next()).await {
             assert!(!awaits_human(&item.expect("no end")), "a crash could revert the interrupt");

@@ -40,7 +40,7 @@ impl Execution {
             Some(restored) => restored,
             None => (self.load().await?, self.apply_request().await?),
         };
-        self.free_echo();
+        self.free_input();
         heavy_poll(Size::messages(self.progress.state.messages())).await;
         if is_retry {
             // Events of the earlier attempt after its last checkpoint are no longer valid, so
@@ -89,10 +89,10 @@ impl Execution {
         Ok(self.plan.agent().stream(input, self.context(sink), events))
     }
 
-    /// Frees the echo of the request, which contains the input and is stored in the run's record.
-    fn free_echo(&mut self) {
+    /// Frees the input of the run in memory, after it was applied. The stored record has it.
+    fn free_input(&mut self) {
         self.record.kwargs = RequestEcho::default();
-        self.plan.free_echo();
+        self.plan.free_input();
     }
 
     /// Applies the input of the request, and returns how the agent starts.

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::definition::{CancelAction, RunStatus};
-use crate::encoding::values_json;
+use crate::encoding::values_data;
+use crate::stream_bridge::EventData;
 use deerflow_core::ids::RunId;
 use deerflow_core::permit_waits::ObservedWait;
 use deerflow_core::state::ThreadState;
@@ -37,8 +37,8 @@ pub struct RunValues {
 
 impl RunValues {
     /// Encodes the state as JSON, with open interrupts under `__interrupt__`.
-    pub fn json(&self) -> Bytes {
-        values_json(&self.state, &self.interrupts)
+    pub fn json(&self) -> EventData {
+        values_data(&self.state, &self.interrupts)
     }
 }
 

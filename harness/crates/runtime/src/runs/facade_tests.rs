@@ -145,7 +145,7 @@ async fn interrupt_ends_run_and_thread_is_interrupted() {
         let WaitOutcome::Values(values) = outcome else {
             panic!("{outcome:?}")
         };
-        let values: Value = serde_json::from_slice(&values).unwrap();
+        let values: Value = serde_json::from_slice(&values.into_bytes()).unwrap();
         assert_eq!(values["__interrupt__"][0]["value"], "which?");
         assert_eq!(
             facade

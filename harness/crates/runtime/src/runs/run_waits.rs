@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::definition::{RunRecord, RunRequest};
+use crate::definition::{RequestEcho, RunRecord, RunRequest};
 use crate::dispatch::{RunHandle, create};
 use crate::kernel::{RunError, Runtime};
 use crate::streaming::{WaitOutcome, wait_service};
@@ -36,7 +36,11 @@ impl RunWaits {
         let RunHandle { record, active } = create(request, &self.runtime).await?;
         let runtime = self.runtime.clone();
         let waiting = {
-            let record = record.clone();
+            // The outcome does not need the input, which may be large.
+            let record = RunRecord {
+                kwargs: RequestEcho::default(),
+                ..record.clone()
+            };
             async move {
                 match active.ended().await {
                     Some(outcome) => outcome.into(),

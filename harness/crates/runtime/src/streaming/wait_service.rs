@@ -9,10 +9,10 @@ use futures_util::StreamExt;
 use super::resubscribe::subscribe_with_retry;
 use crate::checkpoint::{HistoryQuery, Snapshot};
 use crate::definition::{LOST_ERROR, RunRecord, RunStatus, StoreError};
-use crate::encoding::values_json;
+use crate::encoding::values_data;
 use crate::kernel::{RunError, RunOutcome, Runtime, StatusPoller};
 use crate::ports::RuntimePorts;
-use crate::stream_bridge::{ResumeFrom, StreamItem};
+use crate::stream_bridge::{EventData, ResumeFrom, StreamItem};
 
 /// Poll interval for a run that another process executes.
 const REMOTE_POLL: Duration = Duration::from_millis(100);
@@ -26,7 +26,7 @@ const READ_EVENTS_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq)]
 pub enum WaitOutcome {
     /// Final state as JSON, with open interrupts under `__interrupt__`.
-    Values(Bytes),
+    Values(EventData),
     /// The run failed.
     Failed {
         /// Class of the error.
@@ -34,7 +34,7 @@ pub enum WaitOutcome {
         /// Text of the error.
         message: String,
         /// Final state, if it is known.
-        values: Option<Bytes>,
+        values: Option<EventData>,
     },
 }
 
@@ -52,7 +52,7 @@ impl From<RunOutcome> for WaitOutcome {
                 message: "the run reached its time limit".to_owned(),
                 values,
             },
-            None => Self::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
+            None => Self::Values(values.unwrap_or_else(no_values)),
         }
     }
 }
@@ -135,14 +135,14 @@ pub(crate) async fn wait(record: &RunRecord, runtime: &Runtime) -> Result<WaitOu
                 )
                 .await
             }
-            stored => stored,
+            stored => stored.map(EventData::from),
         },
         values => values,
     };
     Ok(match record.status {
         // A rollback was requested, so it is not a failure.
         RunStatus::Error if record.is_rolled_back() => {
-            WaitOutcome::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}")))
+            WaitOutcome::Values(values.unwrap_or_else(no_values))
         }
         RunStatus::Error | RunStatus::Timeout => WaitOutcome::Failed {
             name: record.error_name().to_owned(),
@@ -159,12 +159,17 @@ pub(crate) async fn wait(record: &RunRecord, runtime: &Runtime) -> Result<WaitOu
                     .to_owned(),
             values: None,
         },
-        _ => WaitOutcome::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
+        _ => WaitOutcome::Values(values.unwrap_or_else(no_values)),
     })
 }
 
+/// Returns the JSON of a state without fields.
+fn no_values() -> EventData {
+    Bytes::from_static(b"{}").into()
+}
+
 /// Returns the last state that the run published, if its events are retained.
-async fn last_published_values(poller: &StatusPoller, ports: &RuntimePorts) -> Option<Bytes> {
+async fn last_published_values(poller: &StatusPoller, ports: &RuntimePorts) -> Option<EventData> {
     let read = async {
         let mut subscription =
             subscribe_with_retry(poller, ResumeFrom::Start, Duration::ZERO, &*ports.bridge)
@@ -173,9 +178,7 @@ async fn last_published_values(poller: &StatusPoller, ports: &RuntimePorts) -> O
         let mut last = None;
         while let Some(item) = subscription.items.next().await {
             match item {
-                StreamItem::Event(event) if event.event == "values" => {
-                    last = Some(event.data.into_bytes())
-                }
+                StreamItem::Event(event) if event.event == "values" => last = Some(event.data),
                 StreamItem::Event(_) | StreamItem::Heartbeat => {}
                 StreamItem::End(_) => return last,
                 // A newer state may be missing after a gap.
@@ -191,7 +194,10 @@ async fn last_published_values(poller: &StatusPoller, ports: &RuntimePorts) -> O
 }
 
 /// Returns the state at the last checkpoint of the run.
-async fn last_values(record: &RunRecord, ports: &RuntimePorts) -> Result<Option<Bytes>, RunError> {
+async fn last_values(
+    record: &RunRecord,
+    ports: &RuntimePorts,
+) -> Result<Option<EventData>, RunError> {
     let query = HistoryQuery {
         limit: 1_000,
         ..HistoryQuery::default()
@@ -214,12 +220,12 @@ async fn last_values(record: &RunRecord, ports: &RuntimePorts) -> Result<Option<
 }
 
 /// Encodes a state for waiting callers.
-fn encode_values(snapshot: &Snapshot) -> Bytes {
+fn encode_values(snapshot: &Snapshot) -> EventData {
     let interrupts: Vec<_> = snapshot
         .meta
         .next
         .iter()
         .flat_map(|task| task.interrupts.clone())
         .collect();
-    values_json(&snapshot.state, &interrupts)
+    values_data(&snapshot.state, &interrupts)
 }

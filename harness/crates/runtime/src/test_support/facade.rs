@@ -100,7 +100,7 @@ pub(crate) fn texts(outcome: &WaitOutcome) -> Vec<String> {
         WaitOutcome::Values(values) => values,
         WaitOutcome::Failed { values, .. } => values.as_ref().unwrap(),
     };
-    let values: Value = serde_json::from_slice(values).unwrap();
+    let values: Value = serde_json::from_slice(&values.clone().into_bytes()).unwrap();
     values["messages"]
         .as_array()
         .unwrap()

@@ -19,7 +19,7 @@ use super::message_pairs::MessagePairs;
 use super::messages_mode::{Accumulating, described};
 use super::run_facts::RunFacts;
 use super::shared_messages::SharedMessages;
-use super::values::{interrupts, values_json};
+use super::values::{interrupts, values_data};
 use crate::agent::{AgentEvent, MessageMeta, StepEvent, Task, TaskEnd, TaskInput};
 use crate::definition::{StreamMode, StreamModes};
 use deerflow_core::clock::Clock;
@@ -184,7 +184,7 @@ impl ModeEncoder {
     pub fn snapshot(&self, state: &ThreadState, frames: &mut Vec<Frame>) {
         frames.push(Frame {
             event: "values".into(),
-            data: values_json(state, &[]).into(),
+            data: values_data(state, &[]),
         });
     }
 
