@@ -152,7 +152,7 @@ mod tests {
         let (head, tail) = (Bytes::from_static(b"[1"), Bytes::from_static(b",{}]"));
         let cut = EventData::with_tail(head.clone(), tail.clone());
         assert_eq!((&whole, whole.len()), (&cut, cut.len()));
-        let shared_head = EventData::continuing(&[head.clone()], &[tail]);
+        let shared_head = EventData::continuing(std::slice::from_ref(&head), &[tail]);
         let thirds = ["[1", ",{", "}]"].map(|piece| Bytes::from_static(piece.as_bytes()));
         let many = EventData::from(thirds.clone().to_vec());
         assert_eq!((&shared_head, &many), (&whole, &whole));
