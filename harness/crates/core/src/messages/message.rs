@@ -14,7 +14,7 @@ use crate::json_size::{LARGE_TEXT, raw_value, raw_value_of_size};
 /// Id of a remove message that drops all messages before it.
 pub const REMOVE_ALL: &str = "__remove_all__";
 
-/// Maximum length of a text whose form for models is cached, in characters.
+/// Maximum length of a text whose forms for models are cached, in characters.
 const MAX_CACHED_CHARS: u64 = 1 << 20;
 
 /// A message. Clones share one allocation and its JSON.
@@ -24,14 +24,14 @@ pub struct Message(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     body: MessageBody,
-    json: OnceLock<Arc<RawValue>>,
+    json: OnceLock<Arc<Box<RawValue>>>,
     size: OnceLock<TextSize>,
     framed: OnceLock<Message>,
     wire: OnceLock<WireJson>,
 }
 
 /// Owner of bytes that are the JSON of a message.
-struct JsonOf(Arc<RawValue>);
+struct JsonOf(Arc<Box<RawValue>>);
 
 impl AsRef<[u8]> for JsonOf {
     fn as_ref(&self) -> &[u8] {
@@ -140,10 +140,10 @@ impl Message {
         self.shared_json()
     }
 
-    fn shared_json(&self) -> &Arc<RawValue> {
+    fn shared_json(&self) -> &Arc<Box<RawValue>> {
         let body = &self.0.body;
         let built = || json_of(body).unwrap_or_else(|_| RawValue::NULL.to_owned());
-        self.0.json.get_or_init(|| built().into())
+        self.0.json.get_or_init(|| Arc::new(built()))
     }
 
     /// Returns the message as JSON, like [`Message::json`]. The bytes share its memory.
@@ -170,8 +170,7 @@ impl Message {
     /// a large text is created by each call, because it would use the memory of another text.
     #[must_use]
     pub fn framed(&self, frame: impl FnOnce(&Self) -> Self) -> Self {
-        let TextSize { narrow, wide } = self.size();
-        if narrow + wide > MAX_CACHED_CHARS {
+        if self.is_large() {
             return frame(self);
         }
         self.0.framed.get_or_init(|| frame(self)).clone()
@@ -179,13 +178,17 @@ impl Message {
 
     /// Returns the message as JSON in a provider's format, as `build` creates it; `None` if the
     /// format omits the message. `format` identifies the result of `build`. The JSON of the first
-    /// format is cached, because requests to a model repeat the messages of earlier requests.
+    /// format is cached, because requests to a model repeat the messages of earlier requests, unless
+    /// the text is large: as [`Message::framed`].
     pub fn wire_json(
         &self,
         format: u64,
         build: impl Fn(&Self) -> Option<Value>,
     ) -> Option<Arc<RawValue>> {
         let built = || build(self).and_then(|value| raw_value(&value).ok().map(Arc::from));
+        if self.is_large() {
+            return built();
+        }
         let cached = self.0.wire.get_or_init(|| WireJson {
             format,
             json: built(),
@@ -195,6 +198,12 @@ impl Message {
         } else {
             built()
         }
+    }
+
+    /// Reports whether the forms of the message for models are too large to cache.
+    fn is_large(&self) -> bool {
+        let TextSize { narrow, wide } = self.size();
+        narrow + wide > MAX_CACHED_CHARS
     }
 
     /// Reports whether the message has been converted to a provider's format, in the form that
@@ -210,7 +219,7 @@ impl Message {
         let message: Self = serde_json::from_str(json)?;
         // The message is new, so the JSON is not set yet.
         let json = RawValue::from_string(json.to_owned())?;
-        let _first = message.0.json.set(json.into());
+        let _first = message.0.json.set(Arc::new(json));
         Ok(message)
     }
 
@@ -316,6 +325,9 @@ mod tests {
         let large = Message::human("x".repeat(2 << 20));
         assert_eq!(large.framed(framed), large.framed(framed));
         assert_eq!(calls.get(), 3);
+        let wire = || large.wire_json(1, |message| Some(json!(message.content.text())));
+        assert_eq!(wire().map(|json| json.get().len()), Some((2 << 20) + 2));
+        assert!(!large.was_sent());
     }
 
     #[test]
