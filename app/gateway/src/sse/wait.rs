@@ -24,8 +24,8 @@ use crate::responses::body_of_chunks;
 
 struct WaitingBody {
     outcome: Option<BoxFuture<'static, Result<WaitOutcome, RunError>>>,
-    /// Pieces of the outcome that are not sent yet.
-    ended: VecDeque<Bytes>,
+    /// Parts of the outcome that are not sent yet.
+    ended: VecDeque<io::Result<Bytes>>,
     heartbeat: Interval,
     guard: Option<DisconnectGuard>,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -37,27 +37,25 @@ impl Stream for WaitingBody {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         let Some(outcome) = &mut this.outcome else {
-            return Poll::Ready(this.ended.pop_front().map(Ok));
+            return Poll::Ready(this.ended.pop_front());
         };
         if let Some(guard) = &mut this.guard {
             guard.arm();
         }
         let ended = match outcome.as_mut().poll(cx) {
-            Poll::Ready(outcome) => {
-                this.ended = chunks_of(outcome);
-                Some(this.ended.pop_front().map(Ok))
-            }
+            Poll::Ready(outcome) => Some(chunks_of(outcome).map(Ok).collect()),
             Poll::Pending if this.shutdown.as_mut().poll(cx).is_ready() => {
-                Some(Some(Err(io::Error::other("the server is shutting down"))))
+                let stopped = io::Error::other("the server is shutting down");
+                Some([Err(stopped)].into())
             }
             Poll::Pending => None,
         };
-        if let Some(next) = ended {
-            this.outcome = None;
+        if let Some(ended) = ended {
+            (this.outcome, this.ended) = (None, ended);
             if let Some(guard) = &mut this.guard {
                 guard.disarm();
             }
-            return Poll::Ready(next);
+            return Poll::Ready(this.ended.pop_front());
         }
         this.heartbeat
             .poll_tick(cx)
@@ -67,13 +65,10 @@ impl Stream for WaitingBody {
 
 /// Returns the body for an outcome, in chunks. The status line is already sent, so a failure is
 /// reported in the body.
-fn chunks_of(outcome: Result<WaitOutcome, RunError>) -> VecDeque<Bytes> {
-    let chunks = body_of(outcome);
-    chunks
-        .pieces()
+fn chunks_of(outcome: Result<WaitOutcome, RunError>) -> impl Iterator<Item = Bytes> {
+    body_of(outcome)
+        .into_pieces()
         .filter(|piece| !piece.is_empty())
-        .cloned()
-        .collect()
 }
 
 fn body_of(outcome: Result<WaitOutcome, RunError>) -> EventData {
@@ -121,7 +116,11 @@ pub fn ended_json(
     location: [(HeaderName, HeaderValue); 2],
     outcome: Result<WaitOutcome, RunError>,
 ) -> Response {
-    outcome_response(dialect, location, body_of_chunks(chunks_of(outcome)))
+    outcome_response(
+        dialect,
+        location,
+        body_of_chunks(chunks_of(outcome).collect()),
+    )
 }
 
 fn outcome_response(

@@ -56,6 +56,14 @@ impl EventData {
             .chain(iter::once(&self.tail))
     }
 
+    /// Returns the pieces in order; some may be empty.
+    pub fn into_pieces(self) -> impl Iterator<Item = Bytes> {
+        let middle = self.middle.map_or_else(Vec::new, |middle| middle.to_vec());
+        iter::once(self.head)
+            .chain(middle)
+            .chain(iter::once(self.tail))
+    }
+
     /// Returns the first piece.
     pub fn head(&self) -> &Bytes {
         &self.head
