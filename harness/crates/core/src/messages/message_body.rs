@@ -41,7 +41,7 @@ pub enum MessageKind {
         /// Result status.
         status: ToolStatus,
     },
-    /// Not a message: removes the message with this id (or all, [`REMOVE_ALL`]) when reduced into a state.
+    /// Not a message: removes the message with this id (or all, [`REMOVE_ALL`](super::REMOVE_ALL)) when reduced into a state.
     Remove,
 }
 
