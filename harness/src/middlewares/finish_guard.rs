@@ -114,7 +114,8 @@ const SAFETY_EVENT: &str = "safety_termination";
 
 /// Reports whether the model returned a final answer without text.
 fn is_empty(answer: &Message) -> bool {
-    is_final(answer) && answer.content.text().trim().is_empty()
+    // The text first: it is the cheaper test, and most messages of a request have one.
+    answer.is_ai() && answer.content.is_blank() && is_final(answer)
 }
 
 fn metadata<'a>(answer: &'a Message, key: &str) -> Option<&'a str> {
@@ -130,7 +131,7 @@ fn filter(answer: &Message) -> Option<&str> {
             || reason.starts_with("IMAGE_")
     });
     let refusal = metadata(answer, "stop_reason").filter(|reason| *reason == "refusal");
-    let matters = called(answer).next().is_some() || answer.content.text().trim().is_empty();
+    let matters = called(answer).next().is_some() || answer.content.is_blank();
     reason.or(refusal).filter(|_| matters)
 }
 

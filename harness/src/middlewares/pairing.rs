@@ -34,6 +34,9 @@ enum CallDefect {
 
 /// Returns the conversation with strictly paired calls and results.
 pub fn repair(messages: Vec<Message>) -> Vec<Message> {
+    if !messages.iter().any(concerns_calls) {
+        return messages;
+    }
     let mut used_ids = HashSet::new();
     let mut slots: Vec<Vec<CallSlot>> = messages
         .iter()
@@ -54,6 +57,22 @@ pub fn repair(messages: Vec<Message>) -> Vec<Message> {
         }
     }
     repaired
+}
+
+/// Reports whether the message is a result of a call or has calls in any form.
+fn concerns_calls(message: &Message) -> bool {
+    match &message.kind {
+        MessageKind::Tool { .. } => true,
+        MessageKind::Ai {
+            tool_calls,
+            invalid_tool_calls,
+            ..
+        } => {
+            let parsed = !tool_calls.is_empty() || !invalid_tool_calls.is_empty();
+            parsed || !raw_calls(message).is_empty()
+        }
+        _ => false,
+    }
 }
 
 /// Assigns each result to the nearest earlier call with its id that has no result yet.

@@ -58,7 +58,7 @@ impl Middleware for InputSanitizationMiddleware {
         for message in request
             .messages
             .iter_mut()
-            .filter(|message| is_real_user_message(message))
+            .filter(|message| message.is_human())
         {
             *message = message.framed(framed);
         }
@@ -105,14 +105,17 @@ impl Middleware for ToolResultSanitizationMiddleware {
     }
 }
 
-/// Returns the message with its text framed. A message without text is unchanged.
-fn framed(message: &Message) -> Message {
+/// Returns a user's message with its text framed; `None` for other messages and without text.
+fn framed(message: &Message) -> Option<Message> {
+    if !is_real_user_message(message) {
+        return None;
+    }
     let text = match &message.content {
         Content::Text(text) => Cow::Borrowed(text.as_str()),
         Content::Blocks(_) => Cow::Owned(message.content.text()),
     };
     if text.trim().is_empty() {
-        return message.clone();
+        return None;
     }
     let original = message
         .additional_kwargs
@@ -128,7 +131,7 @@ fn framed(message: &Message) -> Message {
     let uploads = uploads(block).map_or_else(String::new, |uploads| format!("{uploads}\n\n"));
     // In one buffer of this size: the text may be large.
     let framed = [&uploads, BEGIN_USER_INPUT, "\n", &own, "\n", END_USER_INPUT].concat();
-    message.with(|body| body.content.replace_text(framed))
+    Some(message.with(|body| body.content.replace_text(framed)))
 }
 
 fn is_uploads(block: &str) -> bool {

@@ -84,6 +84,17 @@ impl Content {
         }
     }
 
+    /// Reports whether the [`text`](Self::text) has only whitespace or is empty.
+    pub fn is_blank(&self) -> bool {
+        match self {
+            Self::Text(text) => text.trim().is_empty(),
+            Self::Blocks(blocks) => blocks
+                .iter()
+                .filter_map(block_text)
+                .all(|text| text.trim().is_empty()),
+        }
+    }
+
     /// Returns the first `max_chars` characters of the [`text`](Self::text), without a copy of the
     /// rest.
     pub fn text_start(&self, max_chars: usize) -> String {

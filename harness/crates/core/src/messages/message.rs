@@ -8,8 +8,9 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::message_body::{MessageBody, MessageKind, ToolStatus};
+use super::provider_json;
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
-use crate::json_size::{LARGE_TEXT, raw_value, raw_value_of_size};
+use crate::json_size::{LARGE_TEXT, raw_value_of_size};
 
 /// Id of a remove message that drops all messages before it.
 pub const REMOVE_ALL: &str = "__remove_all__";
@@ -19,15 +20,16 @@ const MAX_CACHED_CHARS: u64 = 1 << 20;
 
 /// A message. Clones share one allocation and its JSON.
 #[derive(Debug, Clone)]
-pub struct Message(Arc<Inner>);
+pub struct Message(pub(super) Arc<Inner>);
 
+/// Fields of a message, and what is derived from them at the first use.
 #[derive(Debug)]
-struct Inner {
+pub(super) struct Inner {
     body: MessageBody,
     json: OnceLock<Arc<Box<RawValue>>>,
     size: OnceLock<TextSize>,
-    framed: OnceLock<Message>,
-    wire: OnceLock<WireJson>,
+    pub(super) framed: OnceLock<Option<Message>>,
+    pub(super) wire: provider_json::Cache,
 }
 
 /// Owner of bytes that are the JSON of a message.
@@ -37,13 +39,6 @@ impl AsRef<[u8]> for JsonOf {
     fn as_ref(&self) -> &[u8] {
         self.0.get().as_bytes()
     }
-}
-
-/// JSON of a message in the format of a provider.
-#[derive(Debug)]
-struct WireJson {
-    format: u64,
-    json: Option<Arc<RawValue>>,
 }
 
 impl Deref for Message {
@@ -66,7 +61,7 @@ impl From<MessageBody> for Message {
             json: OnceLock::new(),
             size: OnceLock::new(),
             framed: OnceLock::new(),
-            wire: OnceLock::new(),
+            wire: provider_json::Cache::default(),
         }))
     }
 }
@@ -166,51 +161,23 @@ impl Message {
     }
 
     /// Returns the message in the form that models receive, created by `frame` at the first call
-    /// and cached, so that user input with images is not copied for each model request. The form of
-    /// a large text is created by each call, because it would use the memory of another text.
+    /// and cached, so that user input with images is not copied for each model request. `None` from
+    /// `frame` means that the message has no other form: a message that cached itself would never
+    /// be freed. The form of a large text is created by each call, because it would use the memory
+    /// of another text.
     #[must_use]
-    pub fn framed(&self, frame: impl FnOnce(&Self) -> Self) -> Self {
-        if self.is_large() {
-            return frame(self);
-        }
-        self.0.framed.get_or_init(|| frame(self)).clone()
-    }
-
-    /// Returns the message as JSON in a provider's format, as `build` creates it; `None` if the
-    /// format omits the message. `format` identifies the result of `build`. The JSON of the first
-    /// format is cached, because requests to a model repeat the messages of earlier requests, unless
-    /// the text is large: as [`Message::framed`].
-    pub fn wire_json(
-        &self,
-        format: u64,
-        build: impl Fn(&Self) -> Option<Value>,
-    ) -> Option<Arc<RawValue>> {
-        let built = || build(self).and_then(|value| raw_value(&value).ok().map(Arc::from));
-        if self.is_large() {
-            return built();
-        }
-        let cached = self.0.wire.get_or_init(|| WireJson {
-            format,
-            json: built(),
-        });
-        if cached.format == format {
-            cached.json.clone()
-        } else {
-            built()
-        }
+    pub fn framed(&self, frame: impl FnOnce(&Self) -> Option<Self>) -> Self {
+        let framed = match self.is_large() {
+            true => frame(self),
+            false => self.0.framed.get_or_init(|| frame(self)).clone(),
+        };
+        framed.unwrap_or_else(|| self.clone())
     }
 
     /// Reports whether the forms of the message for models are too large to cache.
-    fn is_large(&self) -> bool {
+    pub(super) fn is_large(&self) -> bool {
         let TextSize { narrow, wide } = self.size();
         narrow + wide > MAX_CACHED_CHARS
-    }
-
-    /// Reports whether the message has been converted to a provider's format, in the form that
-    /// models receive.
-    pub fn was_sent(&self) -> bool {
-        let is_converted = |message: &Self| message.0.wire.get().is_some();
-        is_converted(self) || self.0.framed.get().is_some_and(is_converted)
     }
 
     /// Parses a message from the JSON that [`Message::json`] returned, and caches this JSON, so
@@ -317,7 +284,7 @@ mod tests {
         let calls = Cell::new(0);
         let framed = |message: &Message| {
             calls.set(calls.get() + 1);
-            message.with(|body| body.name = Some("framed".to_owned()))
+            Some(message.with(|body| body.name = Some("framed".to_owned())))
         };
         let small = Message::human("hi");
         assert!(small.framed(framed).is_same(&small.framed(framed)));
@@ -331,22 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn json_of_first_provider_format_is_built_once() {
+    fn message_without_another_form_is_freed() {
         let message = Message::human("hi");
-        let builds = Cell::new(0);
-        let sent = |format: u64| {
-            let json = message.wire_json(format, |message| {
-                builds.set(builds.get() + 1);
-                (format < 3).then(|| json!([format, message.content.text()]))
-            });
-            json.map(|json| json.get().to_owned())
-        };
-        assert_eq!(sent(1).as_deref(), Some(r#"[1,"hi"]"#));
-        assert_eq!(sent(1).as_deref(), Some(r#"[1,"hi"]"#));
-        assert_eq!(builds.get(), 1);
-        assert_eq!(sent(2).as_deref(), Some(r#"[2,"hi"]"#));
-        assert_eq!(sent(3), None);
-        assert_eq!(sent(1).as_deref(), Some(r#"[1,"hi"]"#));
-        assert_eq!(builds.get(), 3);
+        assert!(message.framed(|_| None).is_same(&message));
+        assert!(message.framed(|_| unreachable!()).is_same(&message));
+        let memory = Arc::downgrade(&message.0);
+        drop(message);
+        assert!(memory.upgrade().is_none());
     }
 }

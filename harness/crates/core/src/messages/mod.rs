@@ -10,6 +10,7 @@ mod merge;
 mod message;
 mod message_body;
 mod message_json;
+mod provider_json;
 mod size;
 mod tool_call;
 mod usage;

@@ -119,7 +119,7 @@ impl<'a> Positions<'a> {
 }
 
 /// Maps each id to its last position.
-pub(super) fn index_by_id(messages: &[Message]) -> HashMap<&str, usize> {
+fn index_by_id(messages: &[Message]) -> HashMap<&str, usize> {
     messages
         .iter()
         .enumerate()

@@ -1,7 +1,7 @@
 //! The state of a thread: a message list with the positions of its messages in the thread's log,
 //! and channel values.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -120,19 +120,19 @@ impl ThreadState {
     /// Copies the log positions of `earlier`, a stored state of the same thread: an agent works on
     /// its own copy of the state, without the positions that were assigned in the meantime.
     pub fn keep_log_places(&mut self, earlier: &Self) {
-        let mut index: Option<HashMap<&str, usize>> = None;
+        let unstored = self.log_places().iter().enumerate();
+        let unstored: Vec<usize> = unstored
+            .filter_map(|(at, position)| position.is_none().then_some(at))
+            .collect();
+        let positions = Positions::new(&earlier.list, unstored.len());
         let mut stored = Vec::new();
-        let unstored = self.messages().iter().zip(self.log_places()).enumerate();
-        for (at, (message, _)) in unstored.filter(|(_, (_, position))| position.is_none()) {
-            // In most cases messages were only appended: then the ids at one index are equal, or
-            // the earlier list is shorter.
+        for at in unstored {
+            let message = &self.messages()[at];
+            // In most cases no message was removed: then the ids at one index are equal, or the
+            // earlier list is shorter.
             let existing = match earlier.messages().get(at) {
                 Some(existing) if existing.id == message.id => Some(at),
-                _ => {
-                    let index = index
-                        .get_or_insert_with(|| message_reducer::index_by_id(earlier.messages()));
-                    message.id.as_deref().and_then(|id| index.get(id).copied())
-                }
+                _ => message.id.as_deref().and_then(|id| positions.of(id)),
             };
             let position = existing
                 .filter(|&existing| earlier.messages()[existing] == *message)

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
-use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
@@ -16,8 +15,7 @@ use crate::ToolSchema;
 pub(crate) struct RequestBody(IndexMap<String, JsonPart>);
 
 /// Value in a [`RequestBody`].
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone)]
 pub(crate) enum JsonPart {
     /// Value that is serialized with the request.
     Tree(Value),
@@ -25,6 +23,8 @@ pub(crate) enum JsonPart {
     Text(Arc<RawValue>),
     /// Array.
     List(Vec<JsonPart>),
+    /// JSON texts of one or more items of an array, separated by commas.
+    Joined(Bytes),
 }
 
 impl From<Value> for JsonPart {
@@ -50,7 +50,11 @@ impl RequestBody {
     /// Serializes the body as consecutive chunks. A long text that other requests contain as well is
     /// a chunk of its own, which shares the memory of the text.
     pub(crate) fn into_chunks(self) -> serde_json::Result<Vec<Bytes>> {
-        let mut chunks = Chunks::default();
+        let copied: usize = self.0.values().map(JsonPart::copied_bytes).sum();
+        let mut chunks = Chunks {
+            ended: Vec::new(),
+            text: Vec::with_capacity(copied + KEY_BYTES * (self.0.len() + 1)),
+        };
         let mut separator = b'{';
         for (key, part) in self.0 {
             chunks.text.push(separator);
@@ -70,15 +74,32 @@ impl RequestBody {
     /// Returns the body as a tree.
     #[cfg(any(test, feature = "testkit"))]
     pub(crate) fn to_value(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
+        let chunks = self.clone().into_chunks().unwrap_or_default();
+        serde_json::from_slice(&chunks.concat()).unwrap_or_default()
     }
 }
 
 /// Minimum length of a shared text that is not copied into a request, in bytes.
 const LONG_TEXT: usize = 64 << 10;
 
+/// Estimated length of a key and a value without texts, in bytes.
+const KEY_BYTES: usize = 64;
+
+impl JsonPart {
+    /// Returns the number of bytes of shared texts that are copied into a request.
+    fn copied_bytes(&self) -> usize {
+        let copied = |length: usize| if length < LONG_TEXT { length + 1 } else { 0 };
+        match self {
+            Self::Tree(_) => 0,
+            Self::Text(text) => copied(text.get().len()),
+            Self::Joined(texts) => copied(texts.len()),
+            Self::List(parts) => parts.iter().map(Self::copied_bytes).sum(),
+        }
+    }
+}
+
 /// JSON text in chunks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Chunks {
     ended: Vec<Bytes>,
     /// Text of the chunk that is being written.
@@ -94,6 +115,11 @@ impl Chunks {
                 self.ended.push(Bytes::from_owner(SharedText(text)));
             }
             JsonPart::Text(text) => self.text.extend_from_slice(text.get().as_bytes()),
+            JsonPart::Joined(texts) if texts.len() >= LONG_TEXT => {
+                self.end_text();
+                self.ended.push(texts);
+            }
+            JsonPart::Joined(texts) => self.text.extend_from_slice(&texts),
             JsonPart::List(parts) => {
                 self.text.push(b'[');
                 for (index, part) in parts.into_iter().enumerate() {
@@ -141,12 +167,6 @@ impl From<Value> for RequestBody {
             body.extend(entries);
         }
         body
-    }
-}
-
-impl Serialize for RequestBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
     }
 }
 
@@ -211,19 +231,35 @@ mod tests {
 
     use super::*;
 
+    fn text_of(body: &RequestBody) -> String {
+        let chunks = body.clone().into_chunks().unwrap();
+        String::from_utf8(chunks.concat()).unwrap()
+    }
+
     #[test]
     fn chunks_are_the_json_of_the_body() {
         let raw = |value: Value| JsonPart::Text(to_raw_value(&value).unwrap().into());
         let long = raw(json!({ "content": "x".repeat(LONG_TEXT) }));
-        let messages = vec![raw(json!({ "a": 1 })), long.clone(), long];
+        let joined = |count: usize| JsonPart::Joined(vec!["1"; count].join(",").into());
+        let messages = vec![
+            raw(json!({ "a": 1 })),
+            joined(2),
+            long.clone(),
+            joined(LONG_TEXT),
+            long,
+        ];
+        let count_of = |value: &Value| value["messages"].as_array().map(Vec::len);
         let mut body = RequestBody::from(json!({ "model": "m", "n": { "\"": null } }));
         body.insert("messages", JsonPart::List(messages));
         body.insert("tools", JsonPart::List(Vec::new()));
-        for (body, count) in [(body, 5), (RequestBody::default(), 1)] {
-            let json = serde_json::to_string(&body).unwrap();
-            let chunks = body.into_chunks().unwrap();
-            assert_eq!(chunks.len(), count);
-            assert_eq!(chunks.concat(), json.as_bytes());
+        let tree = body.to_value();
+        assert_eq!(count_of(&tree), Some(LONG_TEXT + 5));
+        assert_eq!(
+            (&tree["n"]["\""], &tree["tools"]),
+            (&Value::Null, &json!([]))
+        );
+        for (body, count) in [(body, 7), (RequestBody::default(), 1)] {
+            assert_eq!(body.into_chunks().unwrap().len(), count);
         }
     }
 
@@ -252,7 +288,7 @@ mod tests {
             .insert("x".to_owned(), json!(3));
         assert!(body.object_mut("list").is_none());
         assert_eq!(
-            serde_json::to_string(&body).unwrap(),
+            text_of(&body),
             r#"{"z":2,"list":["a",{"b":1}],"y":{"x":3}}"#
         );
         assert_eq!(body.to_value()["list"][1]["b"], 1);
@@ -267,16 +303,18 @@ mod tests {
                 assert!(is_new);
                 names(list)
             };
-            serde_json::to_string(&texts.of(tools, build)).unwrap()
+            let mut body = RequestBody::default();
+            body.insert("tools", texts.of(tools, build));
+            text_of(&body)
         };
-        assert_eq!(sent(&ls, true), r#"["ls"]"#);
-        assert_eq!(sent(&cat, true), r#"["cat"]"#);
-        assert_eq!(sent(&ls, false), r#"["ls"]"#);
+        assert_eq!(sent(&ls, true), r#"{"tools":["ls"]}"#);
+        assert_eq!(sent(&cat, true), r#"{"tools":["cat"]}"#);
+        assert_eq!(sent(&ls, false), r#"{"tools":["ls"]}"#);
         for n in 0..MAX_TOOL_LISTS - 1 {
             sent(&tools(&n.to_string()), true);
         }
-        assert_eq!(sent(&ls, false), r#"["ls"]"#);
-        assert_eq!(sent(&cat, true), r#"["cat"]"#);
+        assert_eq!(sent(&ls, false), r#"{"tools":["ls"]}"#);
+        assert_eq!(sent(&cat, true), r#"{"tools":["cat"]}"#);
         assert_eq!(texts.0.lock().len(), MAX_TOOL_LISTS);
     }
 }

@@ -16,6 +16,9 @@ use deerflow_core::messages::{Content, InvalidToolCall, Message, MessageKind, To
 /// Maximum length of a call's id that the API accepts.
 const MAX_ID_CHARS: usize = 40;
 
+/// Number of consecutive messages whose JSON is joined for later requests.
+const JOINED_MESSAGES: usize = 64;
+
 /// Builds the request body.
 pub(super) fn body(
     model: &str,
@@ -67,14 +70,26 @@ fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<JsonPart> {
     // Results cannot contain images on this wire. The images follow after all results of a batch,
     // because the batch must not be interrupted.
     let mut images = Vec::new();
-    for message in &request.messages {
-        let sent = message.wire_json(format, |message| self::message(message, dialect));
-        if matches!(message.kind, MessageKind::Tool { .. }) {
-            images.extend(images_of(&message.content).filter(|_| dialect.accepts_images));
-        } else if sent.is_some() {
-            list.extend(images_as_user_message(&mut images));
+    for messages in request.messages.chunks(JOINED_MESSAGES) {
+        let may_join = messages.len() == JOINED_MESSAGES && images.is_empty();
+        if may_join && let Some(joined) = Message::joined_wire_json(messages, format) {
+            list.push(JsonPart::Joined(joined));
+            continue;
         }
-        list.extend(sent.map(JsonPart::Text));
+        let mut has_images = false;
+        for message in messages {
+            let sent = message.wire_json(format, |message| self::message(message, dialect));
+            if matches!(message.kind, MessageKind::Tool { .. }) {
+                images.extend(images_of(&message.content).filter(|_| dialect.accepts_images));
+                has_images |= !images.is_empty();
+            } else if sent.is_some() {
+                list.extend(images_as_user_message(&mut images));
+            }
+            list.extend(sent.map(JsonPart::Text));
+        }
+        if may_join && !has_images {
+            Message::join_wire_json(messages, format);
+        }
     }
     list.extend(images_as_user_message(&mut images));
     list

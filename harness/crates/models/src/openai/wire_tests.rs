@@ -304,3 +304,35 @@ fn own_keys_are_never_sent() {
         None
     );
 }
+
+#[test]
+fn repeated_messages_are_sent_the_same() {
+    let mut messages: Vec<Message> = (0..3 * JOINED_MESSAGES)
+        .map(|n| match n % 2 {
+            0 => Message::human(format!("question {n}")),
+            _ => Message::ai(format!("answer {n}")),
+        })
+        .collect();
+    let call = ToolCall::new("c", "view", Map::new());
+    let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,aa"}});
+    let result = Message::tool(&call, Content::Blocks(vec![image]), ToolStatus::Success);
+    // A result with an image in the second part, so that a user message follows it.
+    messages[JOINED_MESSAGES + 5] = result;
+    let dialect = Dialect {
+        accepts_images: true,
+        ..Dialect::OPENAI
+    };
+    let first = sent(messages.clone(), dialect);
+    assert_eq!(first.as_array().unwrap().len(), messages.len() + 2);
+    for _ in 0..2 {
+        assert_eq!(sent(messages.clone(), dialect), first);
+    }
+    let joined = |part| Message::joined_wire_json(part, dialect.message_format()).is_some();
+    let parts: Vec<bool> = messages.chunks(JOINED_MESSAGES).map(joined).collect();
+    assert_eq!(parts, [true, false, true]);
+    // Without the first message the parts differ.
+    messages.remove(0);
+    let rest = first.as_array().unwrap();
+    let sent = sent(messages, dialect);
+    assert_eq!(sent.as_array().unwrap()[1..], rest[2..]);
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::checkpoint::ThreadHead;
 use crate::definition::RunInput;
 use crate::execution::{Execution, Progress};
-use crate::kernel::StateAtHead;
+use crate::kernel::{StateAtHead, StateSize};
 use deerflow_core::state::ThreadState;
 
 impl Execution {
@@ -36,6 +36,7 @@ impl Execution {
         };
         self.progress = Progress {
             before: state.clone(),
+            size_before: Some(known.size),
             state,
             log_tail: head.log_tail,
             parent: head.checkpoint_id,
@@ -52,12 +53,17 @@ impl Execution {
         if !is_stored || self.plan.request().scope.is_temporary() {
             return;
         }
+        let size = match progress.size_before {
+            Some(size) => size.followed_by(&progress.state, &progress.before),
+            None => StateSize::of(&progress.state),
+        };
         let state = StateAtHead {
             head: ThreadHead {
                 checkpoint_id: progress.parent.clone(),
                 log_tail: progress.log_tail,
             },
             state: progress.state.clone(),
+            size,
             step: progress.step,
         };
         let heads = &self.runtime.registry.heads;

@@ -31,7 +31,7 @@ use crate::callbacks::Callbacks;
 use crate::checkpoint::{CheckpointMeta, CheckpointWrite, PendingTask, ThreadHead};
 use crate::definition::RunRecord;
 use crate::encoding::{Frame, ModeEncoder, OpenMessages};
-use crate::kernel::{ActiveRun, RunOutcome, Runtime};
+use crate::kernel::{ActiveRun, RunOutcome, Runtime, StateSize};
 use crate::ports::RuntimePorts;
 use crate::stream_bridge::{BridgeError, StreamKey};
 use commit_buffer::CommitBuffer;
@@ -85,6 +85,8 @@ struct Progress {
     pending_before: bool,
     /// State before the run; a rollback restores it.
     before: Arc<ThreadState>,
+    /// Size of that state, if this process retained it.
+    size_before: Option<StateSize>,
     /// `true` if the input is in the state, but not in a checkpoint.
     has_unsaved_input: bool,
     /// Last checkpoint that this run wrote.

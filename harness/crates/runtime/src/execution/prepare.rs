@@ -190,6 +190,7 @@ impl Execution {
             dirty: false,
             has_unsaved_input: false,
             own_checkpoint: None,
+            size_before: None,
             base_checkpoint,
         };
         Ok(snapshot.meta.machine)

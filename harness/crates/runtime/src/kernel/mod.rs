@@ -20,6 +20,7 @@ pub(crate) use polled_runs::PolledRun;
 pub use registry::RunRegistry;
 pub use run_error::RunError;
 pub use runtime::Runtime;
+pub(crate) use state_size::StateSize;
 #[cfg(test)]
 pub(crate) use status_poller::StatusPollers;
 pub(crate) use status_poller::{StatusPoller, StatusResult};

@@ -12,10 +12,49 @@ const MESSAGE_BYTES: usize = 1 << 9;
 /// Bytes of a field of an object without its key and value.
 const FIELD_BYTES: usize = 64;
 
-/// Returns the bytes that a state occupies, with everything that its messages cache. It is an upper
-/// bound: it counts caches that are still empty and values that clones share.
-pub(super) fn state_bytes(state: &ThreadState) -> usize {
-    let messages = state.messages().iter().map(message_bytes).sum::<usize>();
+/// Bytes that a state occupies, with everything that its messages cache. It is an upper bound: it
+/// counts caches that are still empty and values that clones share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StateSize {
+    conversation: usize,
+    rest: usize,
+}
+
+impl StateSize {
+    /// Measures a state.
+    pub(crate) fn of(state: &ThreadState) -> Self {
+        Self {
+            conversation: state.messages().iter().map(message_bytes).sum(),
+            rest: rest_bytes(state),
+        }
+    }
+
+    /// Measures a state that followed `earlier`, which has this size. Messages that both have are
+    /// only compared, because each access to a message of a long conversation costs a cache miss.
+    pub(crate) fn followed_by(self, state: &ThreadState, earlier: &ThreadState) -> Self {
+        let mut conversation = self.conversation;
+        let (new, old) = (state.messages(), earlier.messages());
+        for at in 0..new.len().max(old.len()) {
+            match (new.get(at), old.get(at)) {
+                (Some(new), Some(old)) if new.is_same(old) => {}
+                (new, old) => {
+                    conversation += new.map_or(0, message_bytes);
+                    conversation -= old.map_or(0, message_bytes);
+                }
+            }
+        }
+        let rest = rest_bytes(state);
+        Self { conversation, rest }
+    }
+
+    /// Returns the number of bytes.
+    pub(crate) fn bytes(self) -> usize {
+        self.conversation + self.rest
+    }
+}
+
+/// Returns the bytes of a state without its conversation.
+fn rest_bytes(state: &ThreadState) -> usize {
     let histories = state.histories().iter();
     let histories = histories
         .flat_map(|(_, messages)| messages.map(message_bytes))
@@ -24,7 +63,7 @@ pub(super) fn state_bytes(state: &ThreadState) -> usize {
     let channels = channels
         .map(|(name, value)| FIELD_BYTES + name.len() + value_bytes(value))
         .sum::<usize>();
-    STATE_BYTES + messages + histories + channels
+    STATE_BYTES + histories + channels
 }
 
 /// Returns the bytes of a message: its fields, its JSON and its JSON in the format of a provider. A
@@ -101,7 +140,7 @@ mod tests {
         let mut state = ThreadState::default();
         let update = StateUpdate::messages([message]);
         state.apply(update, &SeededIds::new(1)).unwrap();
-        state_bytes(&state) / TEXT
+        StateSize::of(&state).bytes() / TEXT
     }
 
     #[test]
@@ -134,6 +173,30 @@ mod tests {
     fn values_of_channels_count_as_values_not_as_json() {
         let mut state = ThreadState::default();
         state.set_channels([("marks".to_owned(), json!(vec![1; 10_000]))].into());
-        assert!(state_bytes(&state) >= 10_000 * size_of::<Value>());
+        assert!(StateSize::of(&state).bytes() >= 10_000 * size_of::<Value>());
+    }
+    #[test]
+    fn size_after_a_change_equals_a_new_measurement() {
+        let ids = SeededIds::new(1);
+        let mut earlier = ThreadState::default();
+        let texts = ["first", "second", "third"].map(Message::human);
+        earlier.apply(StateUpdate::messages(texts), &ids).unwrap();
+        let size = StateSize::of(&earlier);
+        let first = earlier.messages()[0].clone();
+        let longer = first.with(|body| body.content = "a longer text".into());
+        let removed = Message::remove(first.id.clone().unwrap());
+        let channel = StateUpdate::channel("title", json!("a title"));
+        for update in [
+            StateUpdate::messages([Message::ai("appended")]),
+            StateUpdate::messages([longer]),
+            StateUpdate::messages([removed]),
+            channel,
+        ] {
+            let mut state = earlier.clone();
+            state.apply(update, &ids).unwrap();
+            let after = size.followed_by(&state, &earlier).bytes();
+            assert_ne!(after, size.bytes());
+            assert_eq!(after, StateSize::of(&state).bytes());
+        }
     }
 }

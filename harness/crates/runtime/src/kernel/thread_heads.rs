@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashlink::LruCache;
 use parking_lot::Mutex;
 
-use super::state_size::state_bytes;
+use super::state_size::StateSize;
 use crate::checkpoint::ThreadHead;
 use deerflow_core::ids::ThreadId;
 use deerflow_core::state::ThreadState;
@@ -19,6 +19,7 @@ const MAX_BYTES: usize = 64 << 20;
 pub(crate) struct StateAtHead {
     pub(crate) head: ThreadHead,
     pub(crate) state: Arc<ThreadState>,
+    pub(crate) size: StateSize,
     /// Step of the newest checkpoint.
     pub(crate) step: i64,
 }
@@ -33,7 +34,7 @@ pub(crate) struct ThreadHeads {
 
 #[derive(Debug)]
 struct Retained {
-    states: LruCache<ThreadId, (StateAtHead, usize)>,
+    states: LruCache<ThreadId, StateAtHead>,
     bytes: usize,
 }
 
@@ -58,8 +59,8 @@ impl ThreadHeads {
     /// stores its own state when it ends.
     pub(crate) fn take(&self, thread: &ThreadId, head: &ThreadHead) -> Option<StateAtHead> {
         let mut retained = self.retained.lock();
-        let (state, bytes) = retained.states.remove(thread)?;
-        retained.bytes -= bytes;
+        let state = retained.states.remove(thread)?;
+        retained.bytes -= state.size.bytes();
         (state.head == *head).then_some(state)
     }
 
@@ -67,8 +68,8 @@ impl ThreadHeads {
     pub(crate) fn remove(&self, thread: &ThreadId) {
         let mut retained = self.retained.lock();
         let removed = retained.states.remove(thread);
-        if let Some((_, bytes)) = &removed {
-            retained.bytes -= bytes;
+        if let Some(state) = &removed {
+            retained.bytes -= state.size.bytes();
         }
         // The state is dropped after the lock is released.
         drop(retained);
@@ -82,21 +83,21 @@ impl ThreadHeads {
 
     /// Retains the state of a thread, and evicts others if the total size requires it.
     pub(crate) fn store(&self, thread: &ThreadId, state: StateAtHead) {
-        let bytes = state_bytes(&state.state);
+        let bytes = state.size.bytes();
         if bytes > self.max_bytes {
             return;
         }
         let mut evicted = Vec::new();
         let mut retained = self.retained.lock();
         retained.bytes += bytes;
-        if let Some((former, size)) = retained.states.insert(thread.clone(), (state, bytes)) {
-            retained.bytes -= size;
+        if let Some(former) = retained.states.insert(thread.clone(), state) {
+            retained.bytes -= former.size.bytes();
             evicted.push(former);
         }
         while retained.bytes > self.max_bytes
-            && let Some((_, (former, size))) = retained.states.remove_lru()
+            && let Some((_, former)) = retained.states.remove_lru()
         {
-            retained.bytes -= size;
+            retained.bytes -= former.size.bytes();
             evicted.push(former);
         }
         // States are dropped after the lock is released.

@@ -22,6 +22,7 @@ fn state(text_bytes: usize) -> StateAtHead {
     state.apply(update, &SeededIds::new(1)).unwrap();
     StateAtHead {
         head: head(1),
+        size: StateSize::of(&state),
         state: Arc::new(state),
         step: 0,
     }
@@ -47,14 +48,14 @@ fn removed_state_frees_its_bytes() {
     heads.remove(&thread(1));
     heads.remove(&thread(1));
     assert!(!heads.contains(&thread(1)));
-    assert_eq!(heads.retained.lock().bytes, state_bytes(&state(10).state));
+    assert_eq!(heads.retained.lock().bytes, state(10).size.bytes());
     heads.remove(&thread(2));
     assert_eq!(heads.retained.lock().bytes, 0);
 }
 
 #[test]
 fn least_recently_stored_states_are_evicted() {
-    let each = state_bytes(&state(1_000).state);
+    let each = state(1_000).size.bytes();
     let heads = ThreadHeads::bounded(3 * each);
     for n in [1, 2, 3, 1, 4] {
         heads.store(&thread(n), state(1_000));
