@@ -16,13 +16,6 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Limits under which only the newest event is retained.
-    pub(super) const NEWEST: Self = Self {
-        events: 1,
-        bytes: usize::MAX,
-        pending: None,
-    };
-
     pub(super) fn of(options: &InMemoryOptions, spills: bool) -> Self {
         let pending = spills.then_some((MAX_PENDING_EVENTS, MAX_PENDING_BYTES));
         Self {

@@ -13,25 +13,13 @@ use deerflow_core::tasks::Tasks;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::entries::{Entries, Entry};
 use super::limits::{Limits, SpillState};
 use super::options::InMemoryOptions;
 
 /// Maximum number of events that a viewer takes from the log under one lock.
 const BATCH_EVENTS: usize = 64;
 const BATCH_BYTES: usize = 64 * 1024;
-
-/// An event and the time of its publish.
-#[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) event: StreamEvent,
-    pub(super) at: Instant,
-}
-
-impl Entry {
-    fn size(&self) -> usize {
-        size_of::<Self>() + self.event.event.len() + self.event.data.own_len()
-    }
-}
 
 /// Kind of a change, for viewers that take the events of a burst together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +67,7 @@ pub(super) struct RunLog {
 
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) entries: VecDeque<Entry>,
-    pub(super) bytes: usize,
+    pub(super) entries: Entries,
     pub(super) next_seq: u64,
     pub(super) spilled: SpillState,
     /// Newest attempt that published.
@@ -99,8 +86,7 @@ pub(super) struct State {
 impl RunLog {
     pub(super) fn new(run_id: RunId, tasks: Tasks) -> Self {
         let state = State {
-            entries: VecDeque::new(),
-            bytes: 0,
+            entries: Entries::default(),
             next_seq: 1,
             spilled: SpillState::default(),
             attempt: 0,
@@ -213,8 +199,7 @@ impl RunLog {
     /// Evicts all events but the newest. Viewers that have not read the evicted events get a gap.
     pub(super) fn evict_all_but_newest(&self) {
         let mut state = self.state.lock();
-        state.trim(&Limits::NEWEST);
-        state.entries.shrink_to_fit();
+        state.entries.evict_all_but_newest();
     }
 
     /// Resolves the position that a viewer requests.
@@ -250,12 +235,12 @@ impl RunLog {
         let skip = usize::try_from(skip)
             .unwrap_or(usize::MAX)
             .min(state.entries.len());
-        for entry in state.entries.range(skip..).take(BATCH_EVENTS) {
+        for entry in state.entries.range(skip).take(BATCH_EVENTS) {
             bytes += entry.event.data.len();
             if bytes > BATCH_BYTES && !batch.is_empty() {
                 break;
             }
-            batch.push_back(entry.clone());
+            batch.push_back(entry);
         }
         if !batch.is_empty() {
             return ReadResult::Events;
@@ -307,8 +292,7 @@ impl State {
             event: StreamEvent { id, event, data },
             at: now,
         };
-        self.bytes += entry.size();
-        self.entries.push_back(entry);
+        self.entries.push(entry);
         self.next_seq += 1;
         self.status = StreamStatus::Active;
         self.changed_at = now;
@@ -319,14 +303,8 @@ impl State {
     fn finish(&mut self, kind: TerminalKind, now: Instant) -> usize {
         self.status = StreamStatus::Ended(kind);
         self.changed_at = now;
-        self.entries.shrink_to_fit();
-        self.bytes
-    }
-
-    pub(super) fn drop_oldest(&mut self) {
-        if let Some(oldest) = self.entries.pop_front() {
-            self.bytes -= oldest.size();
-        }
+        self.entries.finish();
+        self.entries.bytes()
     }
 
     /// Returns the first sequence number that `from` refers to, if it is retained.
@@ -345,22 +323,21 @@ impl State {
             // the newer attempt.
             let began_after = self
                 .entries
-                .front()
-                .is_some_and(|first| first.event.id.attempt > id.attempt);
+                .first_id()
+                .is_some_and(|first| first.attempt > id.attempt);
             return (began_after && self.first_seq() == 1).then_some(1);
         }
         if next < self.first_seq() {
             return None;
         }
-        let Some(seen) = next
+        let Some(known) = next
             .checked_sub(self.first_seq() + 1)
-            .and_then(|i| self.entries.get(usize::try_from(i).ok()?))
+            .and_then(|i| self.entries.attempt_at(usize::try_from(i).ok()?))
         else {
             // The event of the cursor itself is evicted, or the cursor is 0; the event after it is
             // retained.
             return Some(next);
         };
-        let known = seen.event.id.attempt;
         if id.attempt == known {
             return Some(next);
         }
@@ -369,21 +346,18 @@ impl State {
         }
         // The viewer saw an event of a superseded attempt at this position: replay the newer
         // attempt from its beginning.
-        let newer = self
-            .entries
-            .partition_point(|entry| entry.event.id.attempt <= id.attempt);
+        let newer = self.entries.up_to_attempt(id.attempt);
         (newer > 0 || self.first_seq() == 1).then_some(self.first_seq() + newer as u64)
     }
 
     pub(super) fn gap(&self, run_id: &RunId, requested: Option<EventId>) -> Gap {
         // A run that ended without an event has no bounds; clients take `0-0` as the start.
         let no_event = EventId { seq: 0, attempt: 0 };
-        let bound = |entry: Option<&Entry>| entry.map_or(no_event, |entry| entry.event.id);
         Gap::new(
             run_id,
             requested,
-            bound(self.entries.front()),
-            bound(self.entries.back()),
+            self.entries.first_id().unwrap_or(no_event),
+            self.entries.last_id().unwrap_or(no_event),
         )
     }
 

@@ -1,9 +1,11 @@
 //! Stream bridge of one process: an event log per run, in memory.
 
 mod burst;
+mod entries;
 mod limits;
 mod log;
 mod options;
+mod pack;
 mod run_logs;
 mod shared;
 mod spill;

@@ -27,7 +27,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl State {
     fn is_over(&self, events: usize, bytes: usize) -> bool {
-        self.entries.len() > events || self.bytes > bytes
+        self.entries.len() > events || self.entries.bytes() > bytes
     }
 
     /// Evicts events that the durable log has, and the oldest ones if too many are pending. The
@@ -47,7 +47,7 @@ impl State {
             {
                 break;
             }
-            self.drop_oldest();
+            self.entries.evict_oldest();
         }
     }
 
@@ -64,8 +64,8 @@ impl State {
         let mut bytes = 0;
         let fit = self
             .entries
-            .iter()
-            .map(|entry| &entry.event)
+            .range(0)
+            .map(|entry| entry.event)
             .take(BATCH_EVENTS)
             .take_while(|event| {
                 bytes += event.data.len();
@@ -75,7 +75,7 @@ impl State {
             run_id: run_id.clone(),
             attempt: self.attempt,
             before: first - 1,
-            events: fit.cloned().collect(),
+            events: fit.collect(),
             end: None,
         }
     }
@@ -120,11 +120,11 @@ impl RunLog {
             ranges: outline.up_to(state.first_seq() - 1).to_vec(),
             end: None,
         };
-        for id in state.entries.iter().map(|entry| entry.event.id) {
+        for (first, count) in state.entries.ids() {
             all.push(LogRange {
-                first: id.seq,
-                last: id.seq,
-                attempt: id.attempt,
+                first: first.seq,
+                last: first.seq + count as u64 - 1,
+                attempt: first.attempt,
             });
         }
         locate_in(&all.ranges, from).map(|next| Located::At(next, state.status))

@@ -15,17 +15,19 @@ fn bridge(options: InMemoryOptions) -> InMemoryStreamBridge {
     InMemoryStreamBridge::new(options).expect("valid options")
 }
 
+/// Publishes events that share no bytes with their neighbours, so that they are not packed.
 async fn publish(bridge: &InMemoryStreamBridge, run_id: &str, count: usize, bytes: usize) {
     let key = StreamKey {
         run_id: run(run_id),
         attempt: 1,
     };
-    for _ in 0..count {
+    for nth in 0..count {
+        let digit = if nth % 2 == 0 { b'1' } else { b'2' };
         bridge
             .publish(
                 &key,
                 EventName::Borrowed("values"),
-                Bytes::from(vec![b'1'; bytes]).into(),
+                Bytes::from(vec![digit; bytes]).into(),
             )
             .await
             .expect("an open stream takes events");

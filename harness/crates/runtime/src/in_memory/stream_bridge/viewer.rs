@@ -16,7 +16,8 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::burst::Burst;
-use super::log::{Entry, ReadResult, RunLog};
+use super::entries::Entry;
+use super::log::{ReadResult, RunLog};
 use super::shared::Shared;
 use super::spill::page;
 

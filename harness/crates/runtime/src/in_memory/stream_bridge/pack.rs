@@ -1,0 +1,201 @@
+//! Consecutive events whose JSON begins and ends the same, such as the tokens of a message, in a
+//! fraction of their memory: the shared bytes are stored once.
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::entries::Entry;
+use crate::stream_bridge::{EventData, EventId, EventName, StreamEvent};
+
+/// Minimum number of bytes that events must share.
+const MIN_SHARED_BYTES: usize = 64;
+/// Maximum number of events in a pack: an evicted event is freed with its pack.
+const MAX_EVENTS: usize = 256;
+
+/// Events with consecutive sequence numbers, one attempt and one name.
+#[derive(Debug)]
+pub(super) struct Pack {
+    /// Id of the first event that is not evicted.
+    first: EventId,
+    event: EventName,
+    prefix: Bytes,
+    suffix: Bytes,
+    /// Last piece of the data of all events.
+    tail: Bytes,
+    /// Time at which the first event was published.
+    at: Instant,
+    /// What the events have between prefix and suffix, one after the other.
+    middles: Vec<u8>,
+    marks: Vec<Mark>,
+    /// Number of evicted events, whose middles and marks are still stored.
+    evicted: usize,
+}
+
+/// Position of an event in a [`Pack`].
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    /// End of the event in the middles.
+    end: u32,
+    /// Time of the publish, in milliseconds after that of the first event.
+    after_millis: u32,
+}
+
+impl Pack {
+    /// Packs the first of these entries together with those after it that share most of its bytes;
+    /// `None` if the next one does not.
+    pub(super) fn of_first<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Option<Self> {
+        let mut entries = entries.into_iter();
+        let first = entries.next()?;
+        let head = first.event.data.head();
+        let (mut prefix, mut suffix, mut shortest) = (head.len(), head.len(), head.len());
+        let mut similar = vec![first];
+        for entry in entries {
+            let other = entry.event.data.head();
+            let next_prefix = common(&head[..prefix], other.iter());
+            let next_suffix = common_end(&head[head.len() - suffix..], other);
+            let next_shortest = shortest.min(other.len());
+            let shared =
+                |prefix: usize, suffix: usize, shortest: usize| (prefix + suffix).min(shortest);
+            let (before, after) = (
+                shared(prefix, suffix, shortest),
+                shared(next_prefix, next_suffix, next_shortest),
+            );
+            // An entry that shares much less begins a pack of its own. The first comparison is with
+            // the whole first entry, so it may lose its content.
+            let is_similar = similar.len() == 1 || after >= before / 4 * 3;
+            if !is_alike(first, entry) || after < MIN_SHARED_BYTES || !is_similar {
+                break;
+            }
+            (prefix, suffix, shortest) = (next_prefix, next_suffix, next_shortest);
+            similar.push(entry);
+        }
+        if similar.len() == 1 || !is_packable(first) {
+            return None;
+        }
+        let suffix = suffix.min(shortest - prefix);
+        let mut pack = Self {
+            first: first.event.id,
+            event: first.event.event.clone(),
+            prefix: Bytes::copy_from_slice(&head[..prefix]),
+            suffix: Bytes::copy_from_slice(&head[head.len() - suffix..]),
+            tail: first.event.data.tail().clone(),
+            at: first.at,
+            middles: Vec::new(),
+            marks: Vec::with_capacity(similar.len()),
+            evicted: 0,
+        };
+        let packed = similar.into_iter().all(|entry| pack.push(entry));
+        packed.then_some(pack)
+    }
+
+    /// Appends the entry that follows the last one. Returns `false` if it does not fit.
+    pub(super) fn push(&mut self, entry: &Entry) -> bool {
+        let head = entry.event.data.head();
+        let (prefix, suffix) = (self.prefix.len(), self.suffix.len());
+        let fits = self.marks.len() < MAX_EVENTS
+            && is_packable(entry)
+            && entry.event.id.attempt == self.first.attempt
+            && entry.event.event == self.event
+            && same_bytes(entry.event.data.tail(), &self.tail)
+            && head.len() >= prefix + suffix
+            && head.starts_with(&self.prefix)
+            && head.ends_with(&self.suffix);
+        if !fits {
+            return false;
+        }
+        let middle = &head[prefix..head.len() - suffix];
+        let after = entry.at.saturating_duration_since(self.at).as_millis();
+        let (Ok(end), Ok(after_millis)) = (
+            u32::try_from(self.middles.len() + middle.len()),
+            u32::try_from(after),
+        ) else {
+            return false;
+        };
+        self.middles.extend_from_slice(middle);
+        self.marks.push(Mark { end, after_millis });
+        true
+    }
+
+    /// Returns the id of the first event that is not evicted.
+    pub(super) fn first(&self) -> EventId {
+        self.first
+    }
+
+    /// Returns the number of events that are not evicted.
+    pub(super) fn len(&self) -> usize {
+        self.marks.len() - self.evicted
+    }
+
+    /// Returns the entry at an index, as it was published.
+    pub(super) fn entry(&self, index: usize) -> Option<Entry> {
+        let at = self.evicted + index;
+        let mark = self.marks.get(at)?;
+        let middle = &self.middles[self.start(at)..mark.end as usize];
+        let head = [&self.prefix, middle, &self.suffix].concat();
+        Some(Entry {
+            event: StreamEvent {
+                id: EventId {
+                    seq: self.first.seq + index as u64,
+                    attempt: self.first.attempt,
+                },
+                event: self.event.clone(),
+                data: EventData::with_tail(head.into(), self.tail.clone()),
+            },
+            at: self.at + std::time::Duration::from_millis(mark.after_millis.into()),
+        })
+    }
+
+    /// Evicts the first event.
+    pub(super) fn evict_first(&mut self) {
+        self.evicted += 1;
+        self.first.seq += 1;
+    }
+
+    /// Returns the bytes of the events that are not evicted, and of what they share.
+    pub(super) fn size(&self) -> usize {
+        let shared = self.prefix.len() + self.suffix.len() + self.event.len();
+        let own = self.middles.len() - self.start(self.evicted);
+        size_of::<Self>() + shared + own + self.len() * size_of::<Mark>()
+    }
+
+    /// Frees memory for events that did not come.
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.middles.shrink_to_fit();
+        self.marks.shrink_to_fit();
+    }
+
+    fn start(&self, at: usize) -> usize {
+        let before = at.checked_sub(1).and_then(|at| self.marks.get(at));
+        before.map_or(0, |mark| mark.end as usize)
+    }
+}
+
+/// Reports whether the data of an entry has at most two pieces, and only the second is shared with
+/// other events.
+fn is_packable(entry: &Entry) -> bool {
+    let data = &entry.event.data;
+    data.own_len() == data.head().len() && data.len() == data.head().len() + data.tail().len()
+}
+
+/// Reports whether `other` has the name, the attempt and the shared piece of `entry`.
+fn is_alike(entry: &Entry, other: &Entry) -> bool {
+    is_packable(other)
+        && entry.event.event == other.event.event
+        && entry.event.id.attempt == other.event.id.attempt
+        && same_bytes(entry.event.data.tail(), other.event.data.tail())
+}
+
+fn same_bytes(piece: &Bytes, other: &Bytes) -> bool {
+    (piece.as_ptr(), piece.len()) == (other.as_ptr(), other.len()) || piece == other
+}
+
+/// Returns the number of bytes at which both begin the same.
+fn common<'a>(bytes: &'a [u8], other: impl Iterator<Item = &'a u8>) -> usize {
+    bytes.iter().zip(other).take_while(|(a, b)| a == b).count()
+}
+
+/// Returns the number of bytes at which both end the same.
+fn common_end(bytes: &[u8], other: &[u8]) -> usize {
+    let pairs = bytes.iter().rev().zip(other.iter().rev());
+    pairs.take_while(|(a, b)| a == b).count()
+}
