@@ -114,8 +114,8 @@ const SAFETY_EVENT: &str = "safety_termination";
 
 /// Reports whether the model returned a final answer without text.
 fn is_empty(answer: &Message) -> bool {
-    // The text first: it is the cheaper test, and most messages of a request have one.
-    answer.is_ai() && answer.content.is_blank() && is_final(answer)
+    // The cheaper test first: most messages of a request have a text.
+    answer.is_blank() && is_final(answer)
 }
 
 fn metadata<'a>(answer: &'a Message, key: &str) -> Option<&'a str> {
@@ -131,7 +131,7 @@ fn filter(answer: &Message) -> Option<&str> {
             || reason.starts_with("IMAGE_")
     });
     let refusal = metadata(answer, "stop_reason").filter(|reason| *reason == "refusal");
-    let matters = called(answer).next().is_some() || answer.content.is_blank();
+    let matters = called(answer).next().is_some() || answer.is_blank();
     reason.or(refusal).filter(|_| matters)
 }
 

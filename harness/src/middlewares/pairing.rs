@@ -34,6 +34,7 @@ enum CallDefect {
 
 /// Returns the conversation with strictly paired calls and results.
 pub fn repair(messages: Vec<Message>) -> Vec<Message> {
+    let concerns_calls = |message: &Message| message.is_result() || message.has_calls();
     if !messages.iter().any(concerns_calls) {
         return messages;
     }
@@ -57,22 +58,6 @@ pub fn repair(messages: Vec<Message>) -> Vec<Message> {
         }
     }
     repaired
-}
-
-/// Reports whether the message is a result of a call or has calls in any form.
-fn concerns_calls(message: &Message) -> bool {
-    match &message.kind {
-        MessageKind::Tool { .. } => true,
-        MessageKind::Ai {
-            tool_calls,
-            invalid_tool_calls,
-            ..
-        } => {
-            let parsed = !tool_calls.is_empty() || !invalid_tool_calls.is_empty();
-            parsed || !raw_calls(message).is_empty()
-        }
-        _ => false,
-    }
 }
 
 /// Assigns each result to the nearest earlier call with its id that has no result yet.

@@ -65,7 +65,7 @@ impl Middleware for TodoMiddleware {
         _ctx: &RunContext,
         next: ModelNext<'_>,
     ) -> Result<Message, ModelError> {
-        let has_text = |message: &Message| is_final(message) && !message.content.is_blank();
+        let has_text = |message: &Message| is_final(message) && !message.is_blank();
         if request.messages.last().is_some_and(has_text)
             && let Some(open) = open_in(&request.messages)
         {

@@ -60,7 +60,7 @@ fn attribution(answer: &Message) -> Value {
     let calls = answer.tool_calls();
     let all = |name: &str| !calls.is_empty() && calls.iter().all(|call| call.name == name);
     let kind = match calls {
-        [] if answer.content.is_blank() => "thinking",
+        [] if answer.is_blank() => "thinking",
         [] => "final_answer",
         _ if all(WRITE_TODOS) => "todo_update",
         _ if all(TASK) => "subagent_dispatch",

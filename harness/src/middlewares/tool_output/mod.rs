@@ -12,7 +12,7 @@ use self::synopsis::synopsis;
 use super::hooks::Hooks;
 use super::middleware::{Middleware, ModelNext, ToolNext};
 use crate::config::ToolOutputConfig;
-use crate::messages::{Content, Message, MessageKind, ToolCall};
+use crate::messages::{Content, Message, ToolCall};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
 use crate::sandbox::pending_file::Durability;
@@ -136,9 +136,9 @@ impl Middleware for ToolOutputBudgetMiddleware {
         next: ModelNext<'_>,
     ) -> Result<Message, ModelError> {
         for message in &mut request.messages {
-            let MessageKind::Tool { .. } = message.kind else {
+            if !message.is_result() {
                 continue;
-            };
+            }
             let Content::Text(text) = &message.content else {
                 continue;
             };

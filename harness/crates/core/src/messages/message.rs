@@ -23,13 +23,51 @@ const MAX_CACHED_CHARS: u64 = 1 << 20;
 pub struct Message(pub(super) Arc<Inner>);
 
 /// Fields of a message, and what is derived from them at the first use.
+///
+/// In this order in memory: a pass over a long conversation costs a cache miss for each line that it
+/// reads of a message, and the first fields share one with the reference count.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Inner {
-    body: MessageBody,
-    json: OnceLock<Arc<Box<RawValue>>>,
-    size: OnceLock<TextSize>,
+    traits: Traits,
     pub(super) framed: OnceLock<Option<Message>>,
     pub(super) wire: provider_json::Cache,
+    size: OnceLock<TextSize>,
+    json: OnceLock<Arc<Box<RawValue>>>,
+    body: MessageBody,
+}
+
+/// Properties that every request to a model tests of all messages.
+#[derive(Debug, Clone, Copy)]
+struct Traits {
+    is_human: bool,
+    is_ai: bool,
+    is_result: bool,
+    has_calls: bool,
+    is_blank: bool,
+}
+
+impl Traits {
+    fn of(body: &MessageBody) -> Self {
+        let has_calls = match &body.kind {
+            MessageKind::Ai {
+                tool_calls,
+                invalid_tool_calls,
+                ..
+            } => {
+                let parsed = !tool_calls.is_empty() || !invalid_tool_calls.is_empty();
+                parsed || body.additional_kwargs.contains_key("tool_calls")
+            }
+            _ => false,
+        };
+        Self {
+            is_human: matches!(body.kind, MessageKind::Human),
+            is_ai: matches!(body.kind, MessageKind::Ai { .. }),
+            is_result: matches!(body.kind, MessageKind::Tool { .. }),
+            has_calls,
+            is_blank: body.content.is_blank(),
+        }
+    }
 }
 
 /// Owner of bytes that are the JSON of a message.
@@ -57,11 +95,12 @@ impl PartialEq for Message {
 impl From<MessageBody> for Message {
     fn from(body: MessageBody) -> Self {
         Self(Arc::new(Inner {
-            body,
-            json: OnceLock::new(),
-            size: OnceLock::new(),
+            traits: Traits::of(&body),
             framed: OnceLock::new(),
             wire: provider_json::Cache::default(),
+            size: OnceLock::new(),
+            json: OnceLock::new(),
+            body,
         }))
     }
 }
@@ -236,12 +275,27 @@ impl Message {
 
     /// Reports whether it is a model's message.
     pub fn is_ai(&self) -> bool {
-        matches!(self.kind, MessageKind::Ai { .. })
+        self.0.traits.is_ai
     }
 
     /// Reports whether it is a user's message.
     pub fn is_human(&self) -> bool {
-        matches!(self.kind, MessageKind::Human)
+        self.0.traits.is_human
+    }
+
+    /// Reports whether it is the result of a tool call.
+    pub fn is_result(&self) -> bool {
+        self.0.traits.is_result
+    }
+
+    /// Reports whether it has tool calls: parsed, with invalid arguments, or in the provider's form.
+    pub fn has_calls(&self) -> bool {
+        self.0.traits.has_calls
+    }
+
+    /// Reports whether its content has no text but whitespace.
+    pub fn is_blank(&self) -> bool {
+        self.0.traits.is_blank
     }
 
     /// Reports whether `additional_kwargs[key]` is `true`.

@@ -59,13 +59,6 @@ impl MessageList {
         None
     }
 
-    /// Replaces all positions. Has no effect if they are the same.
-    pub(super) fn set_places(&mut self, places: Vec<Option<u64>>) {
-        if *self.places != places {
-            self.places = Arc::new(places);
-        }
-    }
-
     /// Sets the positions of some messages, by index.
     pub(super) fn add_places(&mut self, added: &[(usize, u64)]) {
         if added.is_empty() {
@@ -161,7 +154,6 @@ mod tests {
     fn clones_share_their_parts_until_one_changes() {
         let original = list(&["a", "b"]);
         let mut copy = original.clone();
-        copy.set_places(vec![None, None]);
         copy.add_places(&[]);
         assert!(Arc::ptr_eq(&copy.places, &original.places));
         copy.add_places(&[(1, 7)]);

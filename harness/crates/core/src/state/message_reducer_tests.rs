@@ -97,7 +97,8 @@ fn long_lists_reduce_in_linear_time() {
     state
         .apply(StateUpdate::messages(named("two")), &ids)
         .unwrap();
-    state.set_log_places(1..);
+    let places: Vec<_> = (0..count).zip(1..).collect();
+    state.add_log_places(&places);
     let earlier = state.clone();
     let every_second = (0..count)
         .step_by(2)

@@ -108,13 +108,9 @@ impl ThreadState {
         self.list.places()
     }
 
-    /// Sets the positions of all messages in the log, in list order.
-    pub fn set_log_places(&mut self, positions: impl IntoIterator<Item = u64>) {
-        let mut places = self.log_places().to_vec();
-        for (slot, position) in places.iter_mut().zip(positions) {
-            *slot = Some(position);
-        }
-        self.list.set_places(places);
+    /// Sets the positions in the log of some messages, by index.
+    pub fn add_log_places(&mut self, added: &[(usize, u64)]) {
+        self.list.add_places(added);
     }
 
     /// Copies the log positions of `earlier`, a stored state of the same thread: an agent works on

@@ -80,7 +80,7 @@ impl RequestBody {
 }
 
 /// Minimum length of a shared text that is not copied into a request, in bytes.
-const LONG_TEXT: usize = 64 << 10;
+const LONG_TEXT: usize = 4 << 10;
 
 /// Estimated length of a key and a value without texts, in bytes.
 const KEY_BYTES: usize = 64;

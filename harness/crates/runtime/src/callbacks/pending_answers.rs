@@ -75,6 +75,6 @@ impl PendingAnswer {
     fn is_empty(&self) -> bool {
         self.state != AnswerState::Removed
             && self.message.call_ids().next().is_none()
-            && self.message.content.is_blank()
+            && self.message.is_blank()
     }
 }

@@ -111,26 +111,25 @@ impl CheckpointWrite {
         if is_fragmented(state.histories().log_places()) {
             state.histories_mut().forget_log_places();
         }
-        let mut new_messages = Vec::new();
-        let mut positions = Vec::with_capacity(state.messages().len());
-        for (message, position) in state.messages().iter().zip(state.log_places()) {
-            let position = position.unwrap_or_else(|| {
+        let mut added = Vec::new();
+        let positions = state.log_places().iter().enumerate();
+        let positions = positions.map(|(at, position)| {
+            position.unwrap_or_else(|| {
                 *log_tail += 1;
-                new_messages.push((*log_tail, message.clone()));
+                added.push((at, *log_tail));
                 *log_tail
-            });
-            positions.push(position);
-        }
-        let mut layout = layout_of(&positions);
-        if !new_messages.is_empty() {
-            state.set_log_places(positions);
-        }
+            })
+        });
+        let mut layout = layout_of(positions);
+        let new_message = |&(at, position): &(usize, u64)| (position, state.messages()[at].clone());
+        let mut new_messages: Vec<(u64, Message)> = added.iter().map(new_message).collect();
+        state.add_log_places(&added);
         let positions = state.histories_mut().set_log_places(|message| {
             *log_tail += 1;
             new_messages.push((*log_tail, message.clone()));
             *log_tail
         });
-        layout.extend(layout_of(&positions));
+        layout.extend(layout_of(positions));
         Self {
             meta,
             channels: state.shared_channels(),
@@ -217,9 +216,9 @@ pub fn conversation_of(
 }
 
 /// Groups positions into runs of consecutive ones, in list order.
-pub fn layout_of(positions: &[u64]) -> Vec<LogRange> {
+pub fn layout_of(positions: impl IntoIterator<Item = u64>) -> Vec<LogRange> {
     let mut ranges: Vec<LogRange> = Vec::new();
-    for &position in positions {
+    for position in positions {
         match ranges.last_mut() {
             Some(LogRange(_, last)) if *last + 1 == position => *last = position,
             _ => ranges.push(LogRange(position, position)),

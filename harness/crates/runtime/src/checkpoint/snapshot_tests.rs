@@ -8,7 +8,7 @@ use proptest::prelude::*;
 proptest! {
     #[test]
     fn layout_expands_to_its_positions(positions in proptest::collection::vec(0_u64..50, 0..60)) {
-        prop_assert_eq!(expand(&layout_of(&positions)).collect::<Vec<_>>(), positions);
+        prop_assert_eq!(expand(&layout_of(positions.iter().copied())).collect::<Vec<_>>(), positions);
     }
 }
 
@@ -82,7 +82,7 @@ fn histories_follow_the_conversation_and_are_written_once() {
 #[test]
 fn an_append_only_conversation_is_one_range() {
     let positions: Vec<u64> = (1..=4_000).collect();
-    assert_eq!(layout_of(&positions), vec![LogRange(1, 4_000)]);
+    assert_eq!(layout_of(positions), vec![LogRange(1, 4_000)]);
 }
 
 /// Plans a write of one message.
