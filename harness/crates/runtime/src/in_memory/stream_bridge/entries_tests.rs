@@ -148,3 +148,22 @@ fn last_token_with_other_fields_does_not_join_a_pack() {
     let parts: Vec<usize> = entries.older.iter().map(Older::len).collect();
     assert_eq!(parts, [20, 1]);
 }
+
+#[test]
+fn shared_bytes_of_long_texts_are_stored_once() {
+    let long = "é".repeat(10_000);
+    let kinds = ["", "x", "yy"].map(|own| Kind::Other(format!("{long}{own}{long}")));
+    let published = log_of(&kinds, 1);
+    let mut entries = Entries::default();
+    published
+        .iter()
+        .cloned()
+        .for_each(|entry| entries.push(entry));
+    entries.finish();
+    assert_same(&entries, &published);
+    assert!(
+        entries.bytes() < 2 * long.len() + 1_000,
+        "{}",
+        entries.bytes()
+    );
+}

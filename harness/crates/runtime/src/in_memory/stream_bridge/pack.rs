@@ -45,34 +45,26 @@ impl Pack {
     /// `None` if the next one does not.
     pub(super) fn of_first<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Option<Self> {
         let mut entries = entries.into_iter();
-        let first = entries.next()?;
+        let first = entries.next().filter(|first| is_packable(first))?;
         let head = first.event.data.head();
-        let (mut prefix, mut suffix, mut shortest) = (head.len(), head.len(), head.len());
+        let mut shared = Shared::whole(head);
         let mut similar = vec![first];
-        for entry in entries {
-            let other = entry.event.data.head();
-            let next_prefix = common(&head[..prefix], other.iter());
-            let next_suffix = common_end(&head[head.len() - suffix..], other);
-            let next_shortest = shortest.min(other.len());
-            let shared =
-                |prefix: usize, suffix: usize, shortest: usize| (prefix + suffix).min(shortest);
-            let (before, after) = (
-                shared(prefix, suffix, shortest),
-                shared(next_prefix, next_suffix, next_shortest),
-            );
-            // An entry that shares much less begins a pack of its own. The first comparison is with
-            // the whole first entry, so it may lose its content.
-            let is_similar = similar.len() == 1 || after >= before / 4 * 3;
-            if !is_alike(first, entry) || after < MIN_SHARED_BYTES || !is_similar {
+        for entry in entries.take_while(|entry| is_alike(first, entry)) {
+            let next = shared.with(head, entry.event.data.head());
+            // The first event loses its content to the second. Another event that shares much less
+            // than those before it begins a pack of its own.
+            let is_similar = similar.len() == 1 || next.bytes() >= shared.bytes() / 4 * 3;
+            if !is_similar || next.bytes() < MIN_SHARED_BYTES {
                 break;
             }
-            (prefix, suffix, shortest) = (next_prefix, next_suffix, next_shortest);
+            shared = next;
             similar.push(entry);
         }
-        if similar.len() == 1 || !is_packable(first) {
+        if similar.len() == 1 {
             return None;
         }
-        let suffix = suffix.min(shortest - prefix);
+        let Shared { prefix, suffix, .. } = shared;
+        let suffix = suffix.min(shared.shortest - prefix);
         let mut pack = Self {
             first: first.event.id,
             event: first.event.event.clone(),
@@ -189,13 +181,56 @@ fn same_bytes(piece: &Bytes, other: &Bytes) -> bool {
     (piece.as_ptr(), piece.len()) == (other.as_ptr(), other.len()) || piece == other
 }
 
-/// Returns the number of bytes at which both begin the same.
-fn common<'a>(bytes: &'a [u8], other: impl Iterator<Item = &'a u8>) -> usize {
-    bytes.iter().zip(other).take_while(|(a, b)| a == b).count()
+/// Lengths of the bytes that several texts share.
+#[derive(Debug, Clone, Copy)]
+struct Shared {
+    /// Length of the beginning of all texts.
+    prefix: usize,
+    /// Length of the end of all texts. In a short text it overlaps with the beginning.
+    suffix: usize,
+    /// Length of the shortest text.
+    shortest: usize,
 }
 
-/// Returns the number of bytes at which both end the same.
-fn common_end(bytes: &[u8], other: &[u8]) -> usize {
-    let pairs = bytes.iter().rev().zip(other.iter().rev());
-    pairs.take_while(|(a, b)| a == b).count()
+impl Shared {
+    /// Returns what a text shares with itself.
+    fn whole(text: &[u8]) -> Self {
+        Self {
+            prefix: text.len(),
+            suffix: text.len(),
+            shortest: text.len(),
+        }
+    }
+
+    /// Returns what the texts share with one more. `text` is one of them.
+    fn with(self, text: &[u8], other: &[u8]) -> Self {
+        Self {
+            prefix: common_prefix(&text[..self.prefix], other),
+            suffix: common_suffix(&text[text.len() - self.suffix..], other),
+            shortest: self.shortest.min(other.len()),
+        }
+    }
+
+    /// Returns the number of bytes that each text need not repeat.
+    fn bytes(self) -> usize {
+        (self.prefix + self.suffix).min(self.shortest)
+    }
+}
+
+/// Number of bytes that are compared at once: texts may be large.
+const BLOCK: usize = 64;
+
+fn common_prefix(text: &[u8], other: &[u8]) -> usize {
+    let blocks = text.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK));
+    let same = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    let rest = text[same..].iter().zip(&other[same..]);
+    same + rest.take_while(|(a, b)| a == b).count()
+}
+
+fn common_suffix(text: &[u8], other: &[u8]) -> usize {
+    let blocks = text.rchunks_exact(BLOCK).zip(other.rchunks_exact(BLOCK));
+    let same = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    let rest = text[..text.len() - same].iter().rev();
+    let rest = rest.zip(other[..other.len() - same].iter().rev());
+    same + rest.take_while(|(a, b)| a == b).count()
 }
