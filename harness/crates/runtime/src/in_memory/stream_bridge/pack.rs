@@ -7,8 +7,9 @@ use tokio::time::Instant;
 use super::entries::Entry;
 use crate::stream_bridge::{EventData, EventId, EventName, StreamEvent};
 
-/// Minimum number of bytes that events must share.
-const MIN_SHARED_BYTES: usize = 64;
+/// Maximum length of an event that is packed although it shares little, in bytes: a pack also saves
+/// its id, name and time.
+const SHORT_BYTES: usize = 1024;
 /// Maximum number of events in a pack: an evicted event is freed with its pack.
 const MAX_EVENTS: usize = 256;
 
@@ -50,11 +51,15 @@ impl Pack {
         let mut shared = Shared::whole(head);
         let mut similar = vec![first];
         for entry in entries.take_while(|entry| is_alike(first, entry)) {
-            let next = shared.with(head, entry.event.data.head());
+            let other = entry.event.data.head();
+            let next = shared.with(head, other);
             // The first event loses its content to the second. Another event that shares much less
             // than those before it begins a pack of its own.
-            let is_similar = similar.len() == 1 || next.bytes() >= shared.bytes() / 4 * 3;
-            if !is_similar || next.bytes() < MIN_SHARED_BYTES {
+            let is_similar = similar.len() == 1 || next.bytes() >= shared.bytes() / 2;
+            if !is_similar
+                || !is_worth_a_copy(head, next.bytes())
+                || !is_worth_a_copy(other, next.bytes())
+            {
                 break;
             }
             shared = next;
@@ -91,7 +96,8 @@ impl Pack {
             && same_bytes(entry.event.data.tail(), &self.tail)
             && head.len() >= prefix + suffix
             && head.starts_with(&self.prefix)
-            && head.ends_with(&self.suffix);
+            && head.ends_with(&self.suffix)
+            && is_worth_a_copy(head, prefix + suffix);
         if !fits {
             return false;
         }
@@ -167,6 +173,12 @@ impl Pack {
 fn is_packable(entry: &Entry) -> bool {
     let data = &entry.event.data;
     data.own_len() == data.head().len() && data.len() == data.head().len() + data.tail().len()
+}
+
+/// Reports whether a pack saves memory that justifies a copy of the rest of a text, of which it has
+/// `shared` bytes.
+fn is_worth_a_copy(text: &[u8], shared: usize) -> bool {
+    text.len() <= SHORT_BYTES || shared >= text.len() / 2
 }
 
 /// Reports whether `other` has the name, the attempt and the shared piece of `entry`.

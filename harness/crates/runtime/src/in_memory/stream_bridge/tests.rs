@@ -15,7 +15,7 @@ fn bridge(options: InMemoryOptions) -> InMemoryStreamBridge {
     InMemoryStreamBridge::new(options).expect("valid options")
 }
 
-/// Publishes events that share no bytes with their neighbours, so that they are not packed.
+/// Publishes events that share no bytes with their neighbours, so that packs save little.
 async fn publish(bridge: &InMemoryStreamBridge, run_id: &str, count: usize, bytes: usize) {
     let key = StreamKey {
         run_id: run(run_id),
