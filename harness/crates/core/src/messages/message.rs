@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::message_body::{MessageBody, MessageKind, ToolStatus};
-use super::provider_json;
+use super::provider_json::Cache;
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
 use crate::json_size::{LARGE_TEXT, raw_value_of_size};
 
@@ -31,7 +31,7 @@ pub struct Message(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     traits: Traits,
     pub(super) framed: OnceLock<Option<Message>>,
-    pub(super) wire: provider_json::Cache,
+    pub(super) wire: Cache<Inner>,
     size: OnceLock<TextSize>,
     json: OnceLock<Arc<Box<RawValue>>>,
     body: MessageBody,
@@ -97,7 +97,7 @@ impl From<MessageBody> for Message {
         Self(Arc::new(Inner {
             traits: Traits::of(&body),
             framed: OnceLock::new(),
-            wire: provider_json::Cache::default(),
+            wire: Cache::default(),
             size: OnceLock::new(),
             json: OnceLock::new(),
             body,

@@ -11,6 +11,7 @@ mod message;
 mod message_body;
 mod message_json;
 mod provider_json;
+mod sent_messages;
 mod size;
 mod tool_call;
 mod usage;

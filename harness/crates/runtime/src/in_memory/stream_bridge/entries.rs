@@ -2,28 +2,14 @@
 
 use std::collections::VecDeque;
 
-use tokio::time::Instant;
-
+use super::entry::Entry;
 use super::pack::Pack;
-use crate::stream_bridge::{EventId, StreamEvent};
+use crate::stream_bridge::EventId;
 
 /// Number of newest events that are not packed, because viewers that follow the run read them.
 const UNPACKED_EVENTS: usize = 16;
 /// Number of further events after which those are packed.
 const PACKED_AT_ONCE: usize = 32;
-
-/// An event and the time of its publish.
-#[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) event: StreamEvent,
-    pub(super) at: Instant,
-}
-
-impl Entry {
-    fn size(&self) -> usize {
-        size_of::<Self>() + self.event.event.len() + self.event.data.own_len()
-    }
-}
 
 /// Events with consecutive sequence numbers.
 #[derive(Debug, Default)]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use tokio::time::Instant;
 
 use super::*;
-use crate::stream_bridge::{EventData, EventName};
+use crate::stream_bridge::{EventData, EventName, StreamEvent};
 
 /// Kind of an event of a random log.
 #[derive(Debug, Clone)]

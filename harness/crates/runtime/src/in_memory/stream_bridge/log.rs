@@ -13,7 +13,8 @@ use deerflow_core::tasks::Tasks;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::entries::{Entries, Entry};
+use super::entries::Entries;
+use super::entry::Entry;
 use super::limits::{Limits, SpillState};
 use super::options::InMemoryOptions;
 

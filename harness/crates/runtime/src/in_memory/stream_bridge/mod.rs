@@ -2,6 +2,7 @@
 
 mod burst;
 mod entries;
+mod entry;
 mod limits;
 mod log;
 mod options;

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::entries::Entry;
+use super::entry::Entry;
 use crate::stream_bridge::{EventData, EventId, EventName, StreamEvent};
 
 /// Maximum length of an event that is packed although it shares little, in bytes: a pack also saves

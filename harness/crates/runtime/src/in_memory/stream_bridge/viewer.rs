@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::burst::Burst;
-use super::entries::Entry;
+use super::entry::Entry;
 use super::log::{ReadResult, RunLog};
 use super::shared::Shared;
 use super::spill::page;
