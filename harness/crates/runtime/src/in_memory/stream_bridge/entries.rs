@@ -53,7 +53,7 @@ impl Older {
 
     /// Returns the entries from an index on.
     fn entries(&self, from: usize) -> impl Iterator<Item = Entry> {
-        (from..self.len()).filter_map(|at| match self {
+        (from..self.len()).filter_map(move |at| match self {
             Self::Packed(pack) => pack.entry(at),
             Self::Single(entry) => Some(entry.clone()),
         })
