@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 pub use crate::messages::user_text;
-use crate::messages::{Message, MessageKind, kwargs};
+use crate::messages::{Message, kwargs};
 use crate::tools::builtins::ASK_CLARIFICATION;
 
 /// Reports whether a user wrote the message: it is human, no summary, and visible, or it answers a
@@ -21,7 +21,7 @@ pub fn is_real_user_message(message: &Message) -> bool {
 /// Reports whether a user's message answers a question of the agent, so that the request in
 /// `before` continues.
 pub(super) fn answers_agent(message: &Message, before: &[&Message]) -> bool {
-    let is_result = |message: &&&Message| matches!(message.kind, MessageKind::Tool { .. });
+    let is_result = |message: &&&Message| message.is_result();
     let asked_question = || {
         let last = before.iter().rev().find(|message| !is_result(message))?;
         Some(

@@ -107,16 +107,13 @@ impl Middleware for ToolResultSanitizationMiddleware {
 
 /// Returns a user's message with its text framed; `None` for other messages and without text.
 fn framed(message: &Message) -> Option<Message> {
-    if !is_real_user_message(message) {
+    if message.is_blank() || !is_real_user_message(message) {
         return None;
     }
     let text = match &message.content {
         Content::Text(text) => Cow::Borrowed(text.as_str()),
         Content::Blocks(_) => Cow::Owned(message.content.text()),
     };
-    if text.trim().is_empty() {
-        return None;
-    }
     let original = message
         .additional_kwargs
         .get(kwargs::ORIGINAL_USER_CONTENT)

@@ -79,7 +79,7 @@ fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<JsonPart> {
         let mut has_images = false;
         for message in messages {
             let sent = message.wire_json(format, |message| self::message(message, dialect));
-            if matches!(message.kind, MessageKind::Tool { .. }) {
+            if message.is_result() {
                 images.extend(images_of(&message.content).filter(|_| dialect.accepts_images));
                 has_images |= !images.is_empty();
             } else if sent.is_some() {

@@ -25,7 +25,7 @@ pub(super) struct Pack {
     tail: Bytes,
     /// Time at which the first event was published.
     at: Instant,
-    /// What the events have between prefix and suffix, one after the other.
+    /// Bytes of the events between prefix and suffix, one event after the other.
     middles: Vec<u8>,
     marks: Vec<Mark>,
     /// Number of evicted events, whose middles and marks are still stored.
@@ -93,7 +93,7 @@ impl Pack {
             && is_packable(entry)
             && entry.event.id.attempt == self.first.attempt
             && entry.event.event == self.event
-            && same_bytes(entry.event.data.tail(), &self.tail)
+            && entry.event.data.tail() == &self.tail
             && head.len() >= prefix + suffix
             && head.starts_with(&self.prefix)
             && head.ends_with(&self.suffix)
@@ -186,11 +186,7 @@ fn is_alike(entry: &Entry, other: &Entry) -> bool {
     is_packable(other)
         && entry.event.event == other.event.event
         && entry.event.id.attempt == other.event.id.attempt
-        && same_bytes(entry.event.data.tail(), other.event.data.tail())
-}
-
-fn same_bytes(piece: &Bytes, other: &Bytes) -> bool {
-    (piece.as_ptr(), piece.len()) == (other.as_ptr(), other.len()) || piece == other
+        && entry.event.data.tail() == other.event.data.tail()
 }
 
 /// Lengths of the bytes that several texts share.
