@@ -110,7 +110,15 @@ where
     }
 
     fn reply(self: Box<Self>, committed: Result<(), DbFailure>) {
-        let result = match (self.result, committed) {
+        let Self {
+            args,
+            result,
+            caller,
+            ..
+        } = *self;
+        // The caller may own the rest of what they share, and free it once it has the reply.
+        drop(args);
+        let result = match (result, committed) {
             (Some(Err(TxError::Db(own))), Err(_)) => Err(TxError::Db(own)),
             // A refusal may depend on other work that was rolled back with it.
             (_, Err(failure)) => Err(TxError::Db(failure)),
@@ -120,6 +128,6 @@ where
             ))),
         };
         // The caller may no longer wait.
-        let _ = self.caller.send(result);
+        let _ = caller.send(result);
     }
 }
