@@ -32,7 +32,7 @@ use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue, truncated};
-pub(crate) use crate::guard::body_memory::SMALL as SMALL_BODY;
+pub(crate) use crate::guard::body_memory::SMALL_TEXT;
 pub use crate::guard::received_body::BODY_LIMIT;
 pub(crate) use crate::guard::received_body::{BODY_TIMEOUT, receive, refuse_declared};
 use crate::state::GatewayState;

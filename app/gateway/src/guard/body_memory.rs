@@ -16,8 +16,12 @@ use super::memory_budget::{MemoryBudget, Reservation};
 use super::web_client::WebClient;
 use crate::error::ApiError;
 
-/// Maximum size that is not counted: of a text, and of its values. In bytes.
-pub(crate) const SMALL: usize = 1 << 20;
+/// Maximum size of a text that is not counted, in bytes. A connection holds one, and the number of
+/// connections is only limited by the file descriptors.
+pub(crate) const SMALL_TEXT: usize = 64 << 10;
+/// Maximum size of values that is not counted, in bytes. They are in memory while their request is
+/// computed, which few requests are at a time.
+const SMALL_VALUES: usize = 1 << 20;
 /// Time that a client may need for a large body in addition to the time by [`MIN_RATE`].
 const GRACE: Duration = Duration::from_secs(5);
 /// Minimum rate of a large body while another user waits for its memory, in bytes per second.
@@ -94,7 +98,7 @@ impl RequestMemory {
     /// # Errors
     /// [`ApiError::BodiesBusy`] if the memory is not available in time.
     pub(crate) async fn reserve_values(&self, bytes: usize) -> Result<(), ApiError> {
-        if bytes <= SMALL {
+        if bytes <= SMALL_VALUES {
             return Ok(());
         }
         self.reserve(&self.memory.0.values, bytes).await

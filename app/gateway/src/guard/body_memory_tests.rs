@@ -91,13 +91,19 @@ async fn values_have_a_budget_of_their_own() {
     let (first, second) = (account().await, account().await);
     first.reserve_text(2 * MIB).await.expect("free");
     first.reserve_values(6 * MIB).await.expect("free");
-    second.reserve_values(SMALL).await.expect("not counted");
+    second
+        .reserve_values(SMALL_VALUES)
+        .await
+        .expect("not counted");
     let busy = ApiError::BodiesBusy {
         retry_after_secs: RETRY_AFTER,
     };
-    assert_eq!(second.reserve_values(SMALL + 1).await, Err(busy));
+    assert_eq!(second.reserve_values(SMALL_VALUES + 1).await, Err(busy));
     first.release();
-    second.reserve_values(SMALL + 1).await.expect("released");
+    second
+        .reserve_values(SMALL_VALUES + 1)
+        .await
+        .expect("released");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use axum::http::Extensions;
 use futures_util::StreamExt;
 use tokio::time::{Instant, timeout_at};
 
-use super::body_memory::{RequestMemory, SMALL};
+use super::body_memory::{RequestMemory, SMALL_TEXT};
 use crate::error::ApiError;
 
 /// Maximum size of a body, except uploads.
@@ -74,7 +74,7 @@ async fn receive_body(
         reserved_at: None,
         bytes: Vec::new(),
     };
-    if let Some(bytes) = declared.filter(|bytes| *bytes > SMALL) {
+    if let Some(bytes) = declared.filter(|bytes| *bytes > SMALL_TEXT) {
         receiver.reserve(bytes).await?;
     }
     receiver
@@ -114,7 +114,7 @@ impl Receiver {
             if length > limit {
                 return Err(ApiError::TooLarge(limit as u64));
             }
-            if length > SMALL && self.reserved_at.is_none() {
+            if length > SMALL_TEXT && self.reserved_at.is_none() {
                 let since = Instant::now();
                 self.reserve(limit).await?;
                 deadline += since.elapsed();

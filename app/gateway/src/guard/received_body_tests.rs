@@ -52,13 +52,13 @@ async fn large_body_waits_for_memory_and_small_one_does_not() {
     let memory = BodyMemory::new(MEMORY);
     let held = [hold(&memory, "a").await, hold(&memory, "b").await];
     let other = account(&memory, "c").await;
-    let small = receive(request(&other, zeros(MIB).into()), BODY_LIMIT);
+    let small = receive(request(&other, zeros(SMALL_TEXT).into()), BODY_LIMIT);
     assert!(small.now_or_never().is_some_and(|body| body.is_ok()));
-    let large = request(&other, zeros(MIB + 1).into());
+    let large = request(&other, zeros(SMALL_TEXT + 1).into());
     let mut large = Box::pin(receive(large, BODY_LIMIT));
     assert!((&mut large).now_or_never().is_none());
     held[0].release();
-    assert_eq!(large.await.expect("received").len(), MIB + 1);
+    assert_eq!(large.await.expect("received").len(), SMALL_TEXT + 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,18 +67,21 @@ async fn chunked_body_waits_once_it_is_large() {
     let held = hold(&memory, "a").await;
     let (sender, body) = chunked();
     let mut body = Box::pin(receive(request(&held, body), BODY_LIMIT));
-    sender.send(zeros(MIB)).expect("open");
+    sender.send(zeros(SMALL_TEXT)).expect("open");
     assert!((&mut body).now_or_never().is_none());
-    sender.send(zeros(1)).expect("open");
+    sender.send(zeros(MIB)).expect("open");
     drop(sender);
     assert!(
         (&mut body).now_or_never().is_none(),
         "the user's part is used"
     );
     held.release();
-    assert_eq!(body.await.expect("received").len(), MIB + 1);
+    assert_eq!(body.await.expect("received").len(), SMALL_TEXT + MIB);
     // Of the limit, the size of the text stays reserved.
-    let second = receive(request(&held, zeros(MIB - 1).into()), BODY_LIMIT);
+    let rest = MIB - SMALL_TEXT;
+    let second = receive(request(&held, zeros(rest + 1).into()), BODY_LIMIT);
+    assert!(second.now_or_never().is_none());
+    let second = receive(request(&held, zeros(rest).into()), BODY_LIMIT);
     assert!(second.now_or_never().is_some());
 }
 

@@ -45,6 +45,10 @@ impl Default for ServeOptions {
 /// Maximum amount of unsent response data in the kernel's socket buffer, in bytes.
 const MAX_UNSENT: u32 = 64 << 10;
 
+/// Maximum size of a connection's buffers, in bytes: one for a request's head or a piece of its
+/// body, and one for a response.
+const MAX_BUFFER: usize = 64 << 10;
+
 /// Pause before the next accept after a failure, for example if no file descriptor is available.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -199,6 +203,7 @@ async fn connection(
         .timer(TokioTimer::new())
         .keep_alive(keeps_alive)
         .header_read_timeout(options.header_timeout)
+        .max_buf_size(MAX_BUFFER)
         .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router))
         .with_upgrades();
     let mut served = std::pin::pin!(served);

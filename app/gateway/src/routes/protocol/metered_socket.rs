@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use crate::error::ApiError;
-use crate::extract::{BODY_LIMIT, BODY_TIMEOUT, SMALL_BODY};
+use crate::extract::{BODY_LIMIT, BODY_TIMEOUT, SMALL_TEXT};
 use crate::guard::body_memory::RequestMemory;
 
 /// Connection that counts the bytes of the message that arrives.
@@ -55,7 +55,7 @@ impl<S> MeteredSocket<S> {
         };
         loop {
             match &mut self.reservation {
-                Reservation::None if self.received <= SMALL_BODY => return Poll::Ready(Ok(())),
+                Reservation::None if self.received <= SMALL_TEXT => return Poll::Ready(Ok(())),
                 Reservation::None => {
                     let memory = memory.clone();
                     let reserved = async move { memory.reserve_text(BODY_LIMIT).await };

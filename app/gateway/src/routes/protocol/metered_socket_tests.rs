@@ -57,8 +57,8 @@ async fn message_that_stops_ends_its_socket() {
     );
     // Small messages have no limit of time.
     let mut socket = open(&memory, "b").await;
-    exchange(&mut socket, MIB).await.expect("received");
+    exchange(&mut socket, SMALL_TEXT).await.expect("received");
     tokio::time::advance(BODY_TIMEOUT * 2).await;
     socket.1.message_handled();
-    exchange(&mut socket, MIB).await.expect("received");
+    exchange(&mut socket, SMALL_TEXT).await.expect("received");
 }

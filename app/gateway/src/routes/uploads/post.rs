@@ -27,9 +27,9 @@ use crate::routes::{App, ResponseResult};
 
 /// Allowance for boundaries and part headers, in bytes.
 const FORM_OVERHEAD: u64 = 1024 * 1024;
-/// Maximum number of bytes received before they become a part: the parser rescans all of them with
-/// each chunk.
-const MAX_BUFFERED: u64 = 4 * FORM_OVERHEAD;
+/// Maximum number of bytes received before they become a part: they are in memory, and the parser
+/// rescans all of them with each chunk.
+const MAX_BUFFERED: u64 = 128 * 1024;
 
 pub(crate) async fn post(
     State(state): App,

@@ -222,7 +222,7 @@ async fn form_overhead_is_limited_separately_from_files() {
     let before = [&long[..], b"\r\n", &form(&[("files", "a.txt", b"x")])].concat();
     for body in [around, before] {
         let response = send(body).await;
-        let detail = "invalid form: more than 4194304 bytes belong to no part";
+        let detail = "invalid form: more than 131072 bytes belong to no part";
         assert_eq!(
             (response.code(), response.json()),
             (400, json!({ "detail": detail }))
