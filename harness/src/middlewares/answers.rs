@@ -18,7 +18,11 @@ pub(super) fn of_run(messages: &[Message]) -> &[Message] {
 /// a run.
 pub(super) fn begins_run(message: &Message) -> bool {
     is_real_user_message(message)
-        || (message.is_human() && message.additional_kwargs.contains_key(kwargs::RUN_ID))
+        || (message.is_human()
+            && message
+                .without_frame()
+                .additional_kwargs
+                .contains_key(kwargs::RUN_ID))
 }
 
 /// Returns the last answer of the model.

@@ -9,6 +9,7 @@ use crate::tools::builtins::ASK_CLARIFICATION;
 /// Reports whether a user wrote the message: it is human, no summary, and visible, or it answers a
 /// question of the agent.
 pub fn is_real_user_message(message: &Message) -> bool {
+    let message = message.without_frame();
     message.is_human()
         && message.name.as_deref() != Some("summary")
         && (!message.flag(kwargs::HIDE_FROM_UI)

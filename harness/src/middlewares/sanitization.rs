@@ -105,15 +105,13 @@ impl Middleware for ToolResultSanitizationMiddleware {
     }
 }
 
-/// Returns a user's message with its text framed; `None` for other messages and without text.
-fn framed(message: &Message) -> Option<Message> {
+/// Returns the content of a user's message with its text framed; `None` for other messages and
+/// without text.
+fn framed(message: &Message) -> Option<Content> {
     if message.is_blank() || !is_real_user_message(message) {
         return None;
     }
-    let text = match &message.content {
-        Content::Text(text) => Cow::Borrowed(text.as_str()),
-        Content::Blocks(_) => Cow::Owned(message.content.text()),
-    };
+    let text = message.content.text_cow();
     let original = message
         .additional_kwargs
         .get(kwargs::ORIGINAL_USER_CONTENT)
@@ -128,7 +126,14 @@ fn framed(message: &Message) -> Option<Message> {
     let uploads = uploads(block).map_or_else(String::new, |uploads| format!("{uploads}\n\n"));
     // In one buffer of this size: the text may be large.
     let framed = [&uploads, BEGIN_USER_INPUT, "\n", &own, "\n", END_USER_INPUT].concat();
-    Some(message.with(|body| body.content.replace_text(framed)))
+    Some(match &message.content {
+        Content::Text(_) => Content::Text(framed),
+        Content::Blocks(_) => {
+            let mut content = message.content.clone();
+            content.replace_text(framed);
+            content
+        }
+    })
 }
 
 fn is_uploads(block: &str) -> bool {

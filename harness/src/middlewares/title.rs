@@ -110,7 +110,7 @@ impl TitleMiddleware {
     }
 
     fn prompt(&self, template: &str, messages: &[Message]) -> String {
-        let shown = |text: String| {
+        let shown = |text: &str| {
             let text: String = text.chars().take(MAX_PROMPT_CHARS).collect();
             escaped(&text)
         };
@@ -133,10 +133,10 @@ impl TitleMiddleware {
             .unwrap_or((template, ""));
         let fill = |part: &str| {
             part.replace("{max_words}", &self.max_words.to_string())
-                .replace("{user_msg}", &shown(question.clone()))
+                .replace("{user_msg}", &shown(&question))
         };
         let answer = if template.contains("{assistant_msg}") {
-            shown(answer)
+            shown(&answer)
         } else {
             String::new()
         };

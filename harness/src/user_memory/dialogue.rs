@@ -87,7 +87,7 @@ impl Dialogue {
                 && !skips_answer
                 && !message.flag(kwargs::ERROR_FALLBACK)
             {
-                let text = message.content.text();
+                let text = message.content.text_cow();
                 if !text.trim().is_empty() {
                     self.lines.push(format!("Assistant: {}", shortened(&text)));
                 }
@@ -103,7 +103,7 @@ impl Dialogue {
         let mut tool_text_bytes = 0;
         for message in messages.iter().rev() {
             if message.tool_call_id().is_some() {
-                let text = message.content.text();
+                let text = message.content.text_cow();
                 tool_text_bytes += text.len();
                 if tool_text_bytes > MAX_TOOL_TEXT_BYTES {
                     self.tool_text_truncated = true;

@@ -207,7 +207,7 @@ pub(crate) fn insert_events(
             event.user_id,
             event.event_type,
             event.category,
-            json_text(&event.content),
+            event.content.json(),
             json_text(&event.metadata),
             micros(event.created_at),
         ])?;
@@ -282,7 +282,7 @@ fn event_values(event: &NewRunEvent, before_last: i64) -> Vec<Value> {
         event.user_id.clone().into(),
         event.event_type.as_str().into(),
         event.category.as_str().into(),
-        json_text(&event.content).into(),
+        event.content.json().into_owned().into(),
         json_text(&event.metadata).into(),
         micros(event.created_at).into(),
     ]

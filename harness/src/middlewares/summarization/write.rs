@@ -142,7 +142,7 @@ fn line(message: &Message) -> String {
     let text = if message.is_human() {
         user_text(message)
     } else {
-        message.content.text()
+        message.content.text_cow()
     };
     let calls: String = message
         .tool_calls()

@@ -148,10 +148,7 @@ fn bind_events(bound: Bound, events: &[NewRunEvent]) -> Bound {
         .iter()
         .map(|event| event.user_id.as_deref())
         .collect();
-    let contents: Vec<_> = events
-        .iter()
-        .map(|event| json_text(&event.content))
-        .collect();
+    let contents: Vec<_> = events.iter().map(|event| event.content.json()).collect();
     let metadata: Vec<_> = events
         .iter()
         .map(|event| json_text(&event.metadata))

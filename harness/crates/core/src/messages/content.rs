@@ -1,5 +1,6 @@
 //! Content of a message: plain text, or a list of blocks that are passed through unchanged.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::value::SeqAccessDeserializer;
@@ -78,8 +79,13 @@ impl Content {
     /// Returns all text of the content, blocks joined without a separator; other blocks are
     /// skipped.
     pub fn text(&self) -> String {
+        self.text_cow().into_owned()
+    }
+
+    /// Returns all text of the content like [`text`](Self::text), without a copy of plain text.
+    pub fn text_cow(&self) -> Cow<'_, str> {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) => Cow::Borrowed(text),
             Self::Blocks(blocks) => blocks.iter().filter_map(block_text).collect(),
         }
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::late_fields::{Fields, Frame};
 use super::message_body::{MessageBody, MessageKind, ToolStatus};
 use super::provider_json::Cache;
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
@@ -34,12 +35,12 @@ pub(super) struct Inner {
     pub(super) wire: Cache<Inner>,
     size: OnceLock<TextSize>,
     json: OnceLock<Arc<Box<RawValue>>>,
-    body: MessageBody,
+    pub(super) fields: Fields,
 }
 
 /// Properties that every request to a model tests of all messages.
 #[derive(Debug, Clone, Copy)]
-struct Traits {
+pub(super) struct Traits {
     is_human: bool,
     is_ai: bool,
     is_result: bool,
@@ -82,30 +83,34 @@ impl AsRef<[u8]> for JsonOf {
 impl Deref for Message {
     type Target = MessageBody;
     fn deref(&self) -> &MessageBody {
-        &self.0.body
+        self.0.fields.get()
     }
 }
 
 impl PartialEq for Message {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.body == other.0.body
+        Arc::ptr_eq(&self.0, &other.0) || **self == **other
     }
 }
 
 impl From<MessageBody> for Message {
     fn from(body: MessageBody) -> Self {
-        Self(Arc::new(Inner {
-            traits: Traits::of(&body),
-            framed: OnceLock::new(),
-            wire: Cache::default(),
-            size: OnceLock::new(),
-            json: OnceLock::new(),
-            body,
-        }))
+        Self::of_fields(Traits::of(&body), Fields::Own(body))
     }
 }
 
 impl Message {
+    fn of_fields(traits: Traits, fields: Fields) -> Self {
+        Self(Arc::new(Inner {
+            traits,
+            framed: OnceLock::new(),
+            wire: Cache::default(),
+            size: OnceLock::new(),
+            json: OnceLock::new(),
+            fields,
+        }))
+    }
+
     /// Creates a user message.
     pub fn human(content: impl Into<Content>) -> Self {
         MessageBody::new(MessageKind::Human, content).into()
@@ -152,19 +157,38 @@ impl Message {
 
     /// Returns a copy with some fields changed.
     pub fn with(&self, change: impl FnOnce(&mut MessageBody)) -> Self {
-        let mut body = self.0.body.clone();
+        let mut body = MessageBody::clone(self);
         change(&mut body);
         body.into()
+    }
+
+    /// Returns a copy with other content. Does not copy the present content, which may be large.
+    #[must_use]
+    pub fn with_content(&self, content: impl Into<Content>) -> Self {
+        let body: &MessageBody = self;
+        MessageBody {
+            id: body.id.clone(),
+            content: content.into(),
+            name: body.name.clone(),
+            additional_kwargs: body.additional_kwargs.clone(),
+            response_metadata: body.response_metadata.clone(),
+            kind: body.kind.clone(),
+        }
+        .into()
     }
 
     /// Returns the message with some fields changed. Copies its fields only if other clones exist.
     #[must_use]
     pub fn into_with(self, change: impl FnOnce(&mut MessageBody)) -> Self {
         match Arc::try_unwrap(self.0) {
-            Ok(Inner { mut body, .. }) => {
+            Ok(Inner {
+                fields: Fields::Own(mut body),
+                ..
+            }) => {
                 change(&mut body);
                 body.into()
             }
+            Ok(late) => Self(Arc::new(late)).with(change),
             Err(shared) => Self(shared).with(change),
         }
     }
@@ -175,7 +199,7 @@ impl Message {
     }
 
     fn shared_json(&self) -> &Arc<Box<RawValue>> {
-        let body = &self.0.body;
+        let body: &MessageBody = self;
         let built = || json_of(body).unwrap_or_else(|_| RawValue::NULL.to_owned());
         self.0.json.get_or_init(|| Arc::new(built()))
     }
@@ -191,30 +215,43 @@ impl Message {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the text size of the message, measured at the first call.
+    /// Returns the text size of the message, measured at the first call. The form of a large text
+    /// for models has the size of the text without its frame.
     pub fn size(&self) -> TextSize {
-        *self
-            .0
-            .size
-            .get_or_init(|| TextSize::of_message(&self.content, self.tool_calls()))
+        *self.0.size.get_or_init(|| match &self.0.fields {
+            Fields::Own(body) => TextSize::of_message(&body.content, self.tool_calls()),
+            Fields::Late(form) => form.base().size(),
+        })
     }
 
-    /// Returns the message in the form that models receive, created by `frame` at the first call
-    /// and cached, so that user input with images is not copied for each model request. `None` from
-    /// `frame` means that the message has no other form: a message that cached itself would never
-    /// be freed. The form of a large text is created by each call, because it would use the memory
-    /// of another text.
+    /// Returns the message in the form that models receive, whose content `frame` creates.
+    ///
+    /// The form is created by the first call and cached, so that user input with images is not
+    /// copied for each model request. The form of a large text would use the memory of another
+    /// text, so it is created when its fields are read, and a request can be serialized without
+    /// that.
     #[must_use]
-    pub fn framed(&self, frame: impl FnOnce(&Self) -> Option<Self>) -> Self {
-        let framed = match self.is_large() {
-            true => frame(self),
-            false => self.0.framed.get_or_init(|| frame(self)).clone(),
-        };
+    pub fn framed(&self, frame: Frame) -> Self {
+        if self.is_large() {
+            return Self::of_fields(self.0.traits, Fields::late(self.clone(), frame));
+        }
+        // A message that cached itself would never be freed.
+        let framed = || frame(self).map(|content| self.with_content(content));
+        let framed = self.0.framed.get_or_init(framed).clone();
         framed.unwrap_or_else(|| self.clone())
     }
 
+    /// Returns a message whose fields are the same, except the content of a form for models. Reading
+    /// them does not build the form.
+    pub fn without_frame(&self) -> &Self {
+        match &self.0.fields {
+            Fields::Own(_) => self,
+            Fields::Late(form) => form.base(),
+        }
+    }
+
     /// Reports whether the forms of the message for models are too large to cache.
-    pub(super) fn is_large(&self) -> bool {
+    pub fn is_large(&self) -> bool {
         let TextSize { narrow, wide } = self.size();
         narrow + wide > MAX_CACHED_CHARS
     }
@@ -231,7 +268,7 @@ impl Message {
 
     /// Returns the type name on the wire: `human`, `system`, `ai`, `tool`, `remove`.
     pub fn type_name(&self) -> &'static str {
-        self.0.body.kind.type_name()
+        self.kind.type_name()
     }
 
     /// Returns the calls of an AI message; none for other kinds.
@@ -318,8 +355,6 @@ fn json_of(body: &MessageBody) -> serde_json::Result<Box<RawValue>> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
     use serde_json::json;
 
     use super::*;
@@ -328,27 +363,42 @@ mod tests {
     fn json_of_a_large_text_is_the_same_as_of_others() {
         for text in ["x".repeat(LARGE_TEXT), "\"\n".repeat(LARGE_TEXT)] {
             let message = Message::human(text);
-            let json = to_raw_value(&message.0.body).unwrap();
+            let json = to_raw_value(message.0.fields.get()).unwrap();
             assert_eq!(message.json().get(), json.get());
         }
     }
 
     #[test]
     fn form_for_models_is_cached_unless_the_text_is_large() {
-        let calls = Cell::new(0);
-        let framed = |message: &Message| {
-            calls.set(calls.get() + 1);
-            Some(message.with(|body| body.name = Some("framed".to_owned())))
-        };
+        let framed: Frame = |message| Some(format!("> {}", message.content.text()).into());
         let small = Message::human("hi");
         assert!(small.framed(framed).is_same(&small.framed(framed)));
-        assert_eq!(calls.get(), 1);
+        assert_eq!(small.framed(framed), Message::human("> hi"));
         let large = Message::human("x".repeat(2 << 20));
-        assert_eq!(large.framed(framed), large.framed(framed));
-        assert_eq!(calls.get(), 3);
-        let wire = || large.wire_json(1, |message| Some(json!(message.content.text())));
-        assert_eq!(wire().map(|json| json.get().len()), Some((2 << 20) + 2));
-        assert!(!large.was_sent());
+        assert!(!large.framed(framed).is_same(&large.framed(framed)));
+        assert_eq!(large.framed(framed).content.text().len(), (2 << 20) + 2);
+        assert_eq!(large.framed(|_| None), large);
+    }
+
+    #[test]
+    fn large_form_is_serialized_without_being_retained() {
+        let large = Message::human("x".repeat(2 << 20)).with(|body| body.id = Some("m".to_owned()));
+        let form = large.framed(|_| Some("short".into()));
+        assert!(form.is_human() && form.is_large() && form.without_frame().is_same(&large));
+        let json = |message: &Message| {
+            let json = message.large_wire_json(|message| Some(json!(message.content.text())));
+            json.map(|json| json.len())
+        };
+        assert_eq!(json(&form), Some(r#""short""#.len()));
+        assert_eq!(json(&large), Some((2 << 20) + 2));
+        assert!(!form.0.fields.is_built() && !form.was_sent() && !large.was_sent());
+        assert_eq!(
+            (form.content.text().as_str(), form.id.as_deref()),
+            ("short", Some("m"))
+        );
+        assert!(form.0.fields.is_built());
+        let changed = form.into_with(|body| body.id = None);
+        assert_eq!(changed, Message::human("short"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Message;
+use super::late_fields::Fields;
 use super::message::Inner;
 use super::provider_json::{Cached, Joined};
 use crate::json_size::raw_value;
@@ -15,16 +16,13 @@ use crate::json_size::raw_value;
 impl Message {
     /// Returns the message as JSON in a provider's format, as `build` creates it; `None` if the
     /// format omits the message. `format` identifies the result of `build`. The JSON of the first
-    /// format is cached, unless the text is large: as [`Message::framed`].
+    /// format is cached, so a large message has [`Message::large_wire_json`].
     pub fn wire_json(
         &self,
         format: u64,
         build: impl Fn(&Self) -> Option<Value>,
     ) -> Option<Arc<RawValue>> {
         let built = || build(self).and_then(|value| raw_value(&value).ok().map(Arc::from));
-        if self.is_large() {
-            return built();
-        }
         let mut cached = self.0.wire.lock();
         match &*cached {
             Some(Cached::Own { format: own, json }) if *own == format => json.clone(),
@@ -36,6 +34,17 @@ impl Message {
                 json
             }
         }
+    }
+
+    /// Returns the JSON of a large message as [`Message::wire_json`]. Retains neither the JSON nor
+    /// the form that models receive.
+    pub fn large_wire_json(&self, build: impl FnOnce(&Self) -> Option<Value>) -> Option<Bytes> {
+        let value = match &self.0.fields {
+            Fields::Own(_) => build(self),
+            Fields::Late(form) => build(&form.message()),
+        }?;
+        let json = raw_value(&value).ok()?;
+        Some(Bytes::from(String::from(Box::<str>::from(json))))
     }
 
     /// Reports whether the message has been converted to a provider's format, in the form that

@@ -114,10 +114,11 @@ impl<'a> Image<'a> {
 /// Returns all system texts joined.
 pub(crate) fn system_text(request: &ModelRequest) -> Option<String> {
     let own = request.system.as_deref().map(str::to_owned);
-    let others = request
-        .messages
-        .iter()
-        .filter(|message| matches!(message.kind, MessageKind::System));
+    // The fields of other messages are not read: each is a cache miss, and some are large.
+    let others = request.messages.iter().filter(|message| {
+        let is_sent = message.is_human() || message.is_ai() || message.is_result();
+        !is_sent && matches!(message.kind, MessageKind::System)
+    });
     let texts: Vec<String> = own
         .into_iter()
         .chain(others.map(|message| message.content.text()))

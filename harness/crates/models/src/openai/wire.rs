@@ -78,14 +78,14 @@ fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<JsonPart> {
         }
         let mut has_images = false;
         for message in messages {
-            let sent = message.wire_json(format, |message| self::message(message, dialect));
+            let sent = sent(message, dialect);
             if message.is_result() {
                 images.extend(images_of(&message.content).filter(|_| dialect.accepts_images));
                 has_images |= !images.is_empty();
             } else if sent.is_some() {
                 list.extend(images_as_user_message(&mut images));
             }
-            list.extend(sent.map(JsonPart::Text));
+            list.extend(sent);
         }
         if may_join && !has_images {
             Message::join_wire_json(messages, format);
@@ -93,6 +93,17 @@ fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<JsonPart> {
     }
     list.extend(images_as_user_message(&mut images));
     list
+}
+
+/// Returns the JSON of a message; `None` if the API has no such message.
+fn sent(message: &Message, dialect: Dialect) -> Option<JsonPart> {
+    let build = |message: &Message| self::message(message, dialect);
+    if message.is_large() {
+        message.large_wire_json(build).map(JsonPart::Joined)
+    } else {
+        let json = message.wire_json(dialect.message_format(), build);
+        json.map(JsonPart::Text)
+    }
 }
 
 fn message(message: &Message, dialect: Dialect) -> Option<Value> {

@@ -88,6 +88,11 @@ impl RunEventCallback {
         }
     }
 
+    /// Replaces the human message by the version that `state` has.
+    pub(crate) fn human_completed(&mut self, state: &ThreadState) {
+        self.human.update(state);
+    }
+
     /// Records that an earlier attempt has journaled the human message.
     pub(crate) fn set_human_written(&mut self) {
         self.human.set_written();

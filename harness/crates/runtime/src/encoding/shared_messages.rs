@@ -40,8 +40,17 @@ impl SharedMessages {
         Some(data)
     }
 
-    /// Treats the messages of `state` as sent: they need no frame of their own.
-    pub(super) fn set_sent(&mut self, state: &ThreadState) {
+    /// Treats the messages of `state`, which replaces the last state, as sent: they need no frame of
+    /// their own.
+    pub(super) fn replace_sent(&mut self, state: &ThreadState) {
+        if !self.are_first_of(state.messages()) {
+            // No frame can share them any more, and they may be large.
+            (self.messages, self.json) = Default::default();
+        }
+        self.set_sent(state);
+    }
+
+    fn set_sent(&mut self, state: &ThreadState) {
         self.sent = state.messages().to_vec();
     }
 

@@ -325,6 +325,7 @@ impl Execution {
         if let Some(message) = self.plan.agent().complete_input(last, &facts) {
             Arc::make_mut(&mut self.progress.state).replace_last(message);
             self.encoder.input_completed(&self.progress.state);
+            self.callbacks.events.human_completed(&self.progress.state);
         }
     }
 }

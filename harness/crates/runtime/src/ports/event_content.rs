@@ -1,5 +1,6 @@
 //! Content of a journal event.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
@@ -25,6 +26,14 @@ impl EventContent {
     /// Returns a copy of the content.
     pub fn to_value(&self) -> Value {
         Value::clone(self)
+    }
+
+    /// Returns the content as JSON text. That of a message is not copied.
+    pub fn json(&self) -> Cow<'_, str> {
+        match &self.0 {
+            Repr::Json(value) => Cow::Owned(value.to_string()),
+            Repr::Message(message, _) => Cow::Borrowed(message.json().get()),
+        }
     }
 
     /// Returns the content.

@@ -175,7 +175,7 @@ impl ModeEncoder {
     /// completed input with the next change of the state.
     pub fn input_completed(&mut self, state: &ThreadState) {
         if self.has(StreamMode::Values) {
-            self.shared.set_sent(state);
+            self.shared.replace_sent(state);
         }
     }
 
