@@ -19,6 +19,8 @@ use crate::error::ApiError;
 /// [`MAX_CHUNK`].
 const FIRST_CHUNK: usize = 4 << 10;
 const MAX_CHUNK: usize = 1 << 20;
+/// Minimum size of a text that is sent without a copy, in bytes.
+const MIN_SHARED: usize = 64 << 10;
 
 /// JSON response that may be large.
 #[derive(Debug)]
@@ -26,16 +28,34 @@ pub struct LargeJson<T>(pub T);
 
 impl<T: Serialize> IntoResponse for LargeJson<T> {
     fn into_response(self) -> Response {
-        let mut chunks = Chunks::default();
-        if let Err(error) = serde_json::to_writer(&mut chunks, &self.0) {
-            return ApiError::Internal(format!("response cannot be serialized: {error}"))
-                .into_response();
-        }
-        // The source may be as large as its JSON.
-        drop(self);
-        let json = HeaderValue::from_static("application/json");
-        ([(header::CONTENT_TYPE, json)], chunks.into_body()).into_response()
+        response(self.0, Vec::new())
     }
+}
+
+/// JSON response that contains raw JSON texts of these bytes, which are sent without a copy.
+#[derive(Debug)]
+pub struct SharingJson<T>(pub T, pub Vec<Bytes>);
+
+impl<T: Serialize> IntoResponse for SharingJson<T> {
+    fn into_response(self) -> Response {
+        response(self.0, self.1)
+    }
+}
+
+fn response(value: impl Serialize, mut shared: Vec<Bytes>) -> Response {
+    shared.retain(|text| text.len() >= MIN_SHARED);
+    let mut chunks = Chunks {
+        shared,
+        ..Chunks::default()
+    };
+    if let Err(error) = serde_json::to_writer(&mut chunks, &value) {
+        return ApiError::Internal(format!("response cannot be serialized: {error}"))
+            .into_response();
+    }
+    // The source may be as large as its JSON.
+    drop(value);
+    let json = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, json)], chunks.into_body()).into_response()
 }
 
 /// Text in chunks.
@@ -45,9 +65,19 @@ struct Chunks {
     last: Vec<u8>,
     /// Size of the full chunks, in bytes.
     full_bytes: usize,
+    /// Texts that become chunks of their own.
+    shared: Vec<Bytes>,
 }
 
 impl Chunks {
+    /// Returns the shared text with the memory of `text`. The serializer writes a raw JSON text at
+    /// once, from its own memory.
+    fn shared(&self, text: &[u8]) -> Option<Bytes> {
+        let mut shared = self.shared.iter();
+        let shared = shared.find(|shared| std::ptr::eq(shared.as_ref(), text));
+        shared.cloned()
+    }
+
     fn into_body(mut self) -> Body {
         if self.full.is_empty() {
             return self.last.into();
@@ -67,6 +97,12 @@ impl Chunks {
 
 impl Write for Chunks {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        if let Some(shared) = self.shared(text) {
+            self.end_chunk();
+            self.full_bytes += shared.len();
+            self.full.push_back(shared);
+            return Ok(text.len());
+        }
         if self.last.len() == self.last.capacity() {
             self.end_chunk();
             let size = self.full_bytes.clamp(FIRST_CHUNK, MAX_CHUNK);
@@ -120,6 +156,8 @@ impl HttpBody for ChunkedBody {
 #[cfg(test)]
 mod tests {
     use axum::body::to_bytes;
+    use futures_util::StreamExt;
+    use serde_json::value::RawValue;
     use serde_json::{Value, json};
 
     use super::*;
@@ -143,6 +181,29 @@ mod tests {
             assert_eq!((size, text == whole), (whole.len() as u64, true));
             assert!(count <= 11 + whole.len() / MAX_CHUNK, "{count}");
         }
+    }
+
+    #[tokio::test]
+    async fn shared_texts_are_sent_from_their_memory() {
+        let raw = |size: usize| RawValue::from_string(format!("\"{}\"", "x".repeat(size))).unwrap();
+        let (short, long) = (raw(10), raw(MIN_SHARED));
+        let texts = [&short, &long].map(|raw| Bytes::copy_from_slice(raw.get().as_bytes()));
+        // The bytes own the memory that the value refers to.
+        let [first, second] = texts
+            .each_ref()
+            .map(|text| serde_json::from_slice(text).unwrap());
+        let value: [&RawValue; 3] = [first, second, &long];
+        let whole = serde_json::to_vec(&value).unwrap();
+        let response = SharingJson(value, texts.to_vec()).into_response();
+        let mut body = response.into_body().into_data_stream();
+        let mut sent = Vec::new();
+        let mut has_shared = false;
+        while let Some(chunk) = body.next().await {
+            let chunk = chunk.unwrap();
+            has_shared |= std::ptr::eq(chunk.as_ref(), texts[1].as_ref());
+            sent.extend_from_slice(&chunk);
+        }
+        assert!(has_shared && sent == whole);
     }
 
     #[tokio::test]

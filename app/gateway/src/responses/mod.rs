@@ -23,7 +23,7 @@ pub use feedback::{feedback_json, feedback_short_json};
 pub use item::{hit_json, item_json};
 pub use json_list::JsonList;
 pub(crate) use json_list::NEXT;
-pub use large_json::{LargeJson, body_of_chunks};
+pub use large_json::{LargeJson, SharingJson, body_of_chunks};
 pub use run::{RunView, is_rolled_back, run_status};
 pub use scheduled_task::{task_json, task_run_json};
 pub use schemas::{channel_schemas, context_schema, state_schema};

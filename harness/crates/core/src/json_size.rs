@@ -2,7 +2,9 @@
 //! size.
 
 use std::io;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde::ser::Error as _;
 use serde_json::value::{RawValue, to_raw_value};
@@ -95,6 +97,20 @@ pub(crate) fn raw_value_of_size<T: Serialize + ?Sized>(
     serde_json::to_writer(&mut json, value)?;
     let json = String::from_utf8(json).map_err(serde_json::Error::custom)?;
     RawValue::from_string(json)
+}
+
+/// Returns a JSON text as bytes that share its memory.
+pub fn json_bytes(json: Arc<Box<RawValue>>) -> Bytes {
+    Bytes::from_owner(SharedJson(json))
+}
+
+/// Owner of bytes that are a JSON text.
+struct SharedJson(Arc<Box<RawValue>>);
+
+impl AsRef<[u8]> for SharedJson {
+    fn as_ref(&self) -> &[u8] {
+        self.0.get().as_bytes()
+    }
 }
 
 /// Counts the bytes of a value until they exceed `limit`.

@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::extract::{Body, IdempotencyKey, ListBody};
 use crate::requests::RunTarget;
 use crate::requests::bodies::RunCreate;
-use crate::responses::{LargeJson, RunView};
+use crate::responses::{RunView, SharingJson};
 use crate::routes::idempotency::{created_by, find_created, mark_replayed};
 use crate::routes::{App, ResponseResult, run_to_completion};
 use crate::state::GatewayState;
@@ -51,7 +51,8 @@ pub(crate) async fn batch(
     });
     let runs = runs.await?;
     let views = runs.iter().map(|run| RunView::new(run, dialect));
-    let response = LargeJson(views.collect::<Vec<_>>()).into_response();
+    let echoes = runs.iter().map(|run| run.kwargs.to_bytes()).collect();
+    let response = SharingJson(views.collect::<Vec<_>>(), echoes).into_response();
     Ok(if is_replay {
         mark_replayed(response)
     } else {

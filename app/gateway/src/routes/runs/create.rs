@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::extract::{Body, IdempotencyKey, Ids};
 use crate::requests::RunTarget;
 use crate::requests::bodies::{RunCreate, ThreadRunCreate};
-use crate::responses::{LargeJson, RunView};
+use crate::responses::{RunView, SharingJson};
 use crate::routes::idempotency::idempotent;
 use crate::routes::{App, ResponseResult};
 use crate::sse::run_location;
@@ -75,5 +75,9 @@ async fn begin(
 
 fn response(run: &RunRecord, dialect: Dialect) -> Response {
     let [content_location, _] = run_location(dialect, &run.thread_id, &run.run_id, "stream");
-    ([content_location], LargeJson(RunView::new(run, dialect))).into_response()
+    (
+        [content_location],
+        SharingJson(RunView::new(run, dialect), vec![run.kwargs.to_bytes()]),
+    )
+        .into_response()
 }

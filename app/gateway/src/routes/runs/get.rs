@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use crate::dialect::Dialect;
 use crate::extract::Ids;
 use crate::queries::threads::{require_run, require_thread};
-use crate::responses::{LargeJson, RunView};
+use crate::responses::{RunView, SharingJson};
 use crate::routes::{App, ResponseResult};
 
 pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> ResponseResult {
@@ -17,5 +17,9 @@ pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> Respon
     }
     let run = require_run(&state, &thread, &run, dialect).await?;
     let reasons = state.queue_reasons(std::slice::from_ref(&run)).await?;
-    Ok(LargeJson(RunView::queued(&run, &reasons, dialect)).into_response())
+    Ok(SharingJson(
+        RunView::queued(&run, &reasons, dialect),
+        vec![run.kwargs.to_bytes()],
+    )
+    .into_response())
 }

@@ -11,7 +11,7 @@ use super::late_fields::{Fields, Frame};
 use super::message_body::{MessageBody, MessageKind, ToolStatus};
 use super::provider_json::Cache;
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
-use crate::json_size::{LARGE_TEXT, raw_value_of_size};
+use crate::json_size::{LARGE_TEXT, json_bytes, raw_value_of_size};
 
 /// Id of a remove message that drops all messages before it.
 pub const REMOVE_ALL: &str = "__remove_all__";
@@ -68,15 +68,6 @@ impl Traits {
             has_calls,
             is_blank: body.content.is_blank(),
         }
-    }
-}
-
-/// Owner of bytes that are the JSON of a message.
-struct JsonOf(Arc<Box<RawValue>>);
-
-impl AsRef<[u8]> for JsonOf {
-    fn as_ref(&self) -> &[u8] {
-        self.0.get().as_bytes()
     }
 }
 
@@ -206,7 +197,7 @@ impl Message {
 
     /// Returns the message as JSON, like [`Message::json`]. The bytes share its memory.
     pub fn json_bytes(&self) -> Bytes {
-        Bytes::from_owner(JsonOf(Arc::clone(self.shared_json())))
+        json_bytes(Arc::clone(self.shared_json()))
     }
 
     /// Reports whether both are clones of one message. `false` for equal messages of different

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deerflow_core::json_size::raw_value;
+use bytes::Bytes;
+use deerflow_core::json_size::{json_bytes, raw_value};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -33,6 +34,14 @@ impl RequestEcho {
     /// Returns the text.
     pub fn text(&self) -> &str {
         self.raw().get()
+    }
+
+    /// Returns the text as bytes that share its memory.
+    pub fn to_bytes(&self) -> Bytes {
+        match &self.0 {
+            Some(text) => json_bytes(Arc::clone(text)),
+            None => Bytes::from_static(RawValue::NULL.get().as_bytes()),
+        }
     }
 
     /// Parses the text.
