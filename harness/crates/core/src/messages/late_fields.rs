@@ -1,34 +1,34 @@
 //! Fields of a message, which are built when they are read if they would repeat a large text.
 
+use std::ops::Deref;
 use std::sync::OnceLock;
 
+use super::Content;
 use super::message_body::MessageBody;
-use super::{Content, Message};
 
-/// Creates the content of a message's form that models receive; `None` if the message has no other
-/// form.
-pub type Frame = fn(&Message) -> Option<Content>;
+/// Creates the content of a form of a message `M`; `None` if the message has no other form.
+type FrameOf<M> = fn(&M) -> Option<Content>;
 
-/// Fields of a message.
+/// Fields of a message `M`.
 #[derive(Debug)]
-pub(super) enum Fields {
+pub(super) enum Fields<M> {
     /// Fields of the message itself.
     Own(MessageBody),
     /// Fields of a form of another message.
-    Late(Box<LateForm>),
+    Late(Box<LateForm<M>>),
 }
 
 /// Form of a message with a large text.
 #[derive(Debug)]
-pub(super) struct LateForm {
-    base: Message,
-    frame: Frame,
-    built: OnceLock<Message>,
+pub(super) struct LateForm<M> {
+    base: M,
+    frame: FrameOf<M>,
+    built: OnceLock<M>,
 }
 
-impl Fields {
+impl<M: Clone + Deref<Target = MessageBody> + From<MessageBody>> Fields<M> {
     /// Returns the fields of a form of `base`.
-    pub(super) fn late(base: Message, frame: Frame) -> Self {
+    pub(super) fn late(base: M, frame: FrameOf<M>) -> Self {
         Self::Late(Box::new(LateForm {
             base,
             frame,
@@ -54,20 +54,20 @@ impl Fields {
     }
 }
 
-impl LateForm {
+impl<M: Clone + Deref<Target = MessageBody> + From<MessageBody>> LateForm<M> {
     /// Returns the message whose form it is.
-    pub(super) fn base(&self) -> &Message {
+    pub(super) fn base(&self) -> &M {
         &self.base
     }
 
     /// Returns the form. Does not retain it, unless its fields were read before.
-    pub(super) fn message(&self) -> Message {
+    pub(super) fn message(&self) -> M {
         self.built.get().cloned().unwrap_or_else(|| self.build())
     }
 
-    fn build(&self) -> Message {
+    fn build(&self) -> M {
         match (self.frame)(&self.base) {
-            Some(content) => self.base.with_content(content),
+            Some(content) => self.base.with_content(content).into(),
             None => self.base.clone(),
         }
     }

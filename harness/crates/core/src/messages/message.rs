@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::late_fields::{Fields, Frame};
+use super::late_fields::Fields;
 use super::message_body::{MessageBody, MessageKind, ToolStatus};
 use super::provider_json::Cache;
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
@@ -18,6 +18,10 @@ pub const REMOVE_ALL: &str = "__remove_all__";
 
 /// Maximum length of a text whose forms for models are cached, in characters.
 const MAX_CACHED_CHARS: u64 = 1 << 20;
+
+/// Creates the content of a message's form that models receive; `None` if the message has no other
+/// form.
+pub type Frame = fn(&Message) -> Option<Content>;
 
 /// A message. Clones share one allocation and its JSON.
 #[derive(Debug, Clone)]
@@ -35,7 +39,7 @@ pub(super) struct Inner {
     pub(super) wire: Cache<Inner>,
     size: OnceLock<TextSize>,
     json: OnceLock<Arc<Box<RawValue>>>,
-    pub(super) fields: Fields,
+    pub(super) fields: Fields<Message>,
 }
 
 /// Properties that every request to a model tests of all messages.
@@ -91,7 +95,7 @@ impl From<MessageBody> for Message {
 }
 
 impl Message {
-    fn of_fields(traits: Traits, fields: Fields) -> Self {
+    fn of_fields(traits: Traits, fields: Fields<Self>) -> Self {
         Self(Arc::new(Inner {
             traits,
             framed: OnceLock::new(),
@@ -153,21 +157,6 @@ impl Message {
         body.into()
     }
 
-    /// Returns a copy with other content. Does not copy the present content, which may be large.
-    #[must_use]
-    pub fn with_content(&self, content: impl Into<Content>) -> Self {
-        let body: &MessageBody = self;
-        MessageBody {
-            id: body.id.clone(),
-            content: content.into(),
-            name: body.name.clone(),
-            additional_kwargs: body.additional_kwargs.clone(),
-            response_metadata: body.response_metadata.clone(),
-            kind: body.kind.clone(),
-        }
-        .into()
-    }
-
     /// Returns the message with some fields changed. Copies its fields only if other clones exist.
     #[must_use]
     pub fn into_with(self, change: impl FnOnce(&mut MessageBody)) -> Self {
@@ -227,7 +216,7 @@ impl Message {
             return Self::of_fields(self.0.traits, Fields::late(self.clone(), frame));
         }
         // A message that cached itself would never be freed.
-        let framed = || frame(self).map(|content| self.with_content(content));
+        let framed = || frame(self).map(|content| self.with_content(content).into());
         let framed = self.0.framed.get_or_init(framed).clone();
         framed.unwrap_or_else(|| self.clone())
     }

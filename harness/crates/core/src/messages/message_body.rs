@@ -87,4 +87,17 @@ impl MessageBody {
             kind,
         }
     }
+
+    /// Returns a copy with other content. Does not copy the present content, which may be large.
+    #[must_use]
+    pub fn with_content(&self, content: impl Into<Content>) -> Self {
+        Self {
+            id: self.id.clone(),
+            content: content.into(),
+            name: self.name.clone(),
+            additional_kwargs: self.additional_kwargs.clone(),
+            response_metadata: self.response_metadata.clone(),
+            kind: self.kind.clone(),
+        }
+    }
 }

@@ -21,9 +21,8 @@ mod user_text;
 pub use chunk::{MessageChunk, ToolCallChunk};
 pub use content::Content;
 pub use invalid::InvalidMessage;
-pub use late_fields::Frame;
 pub use merge::MessageAccumulator;
-pub use message::{Message, REMOVE_ALL};
+pub use message::{Frame, Message, REMOVE_ALL};
 pub use message_body::{MessageBody, MessageKind, ToolStatus};
 #[cfg(any(test, feature = "testkit"))]
 pub use message_json::SERIALIZED;
