@@ -11,6 +11,10 @@ type FrameOf<M> = fn(&M) -> Option<Content>;
 
 /// Fields of a message `M`.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all messages own their fields, which are read often"
+)]
 pub(super) enum Fields<M> {
     /// Fields of the message itself.
     Own(MessageBody),
