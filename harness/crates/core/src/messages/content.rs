@@ -101,6 +101,14 @@ impl Content {
         }
     }
 
+    /// Returns the number of bytes of all strings in the content, such as images in blocks.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Blocks(blocks) => blocks.iter().map(string_bytes).sum(),
+        }
+    }
+
     /// Returns the first `max_chars` characters of the [`text`](Self::text), without a copy of the
     /// rest.
     pub fn text_start(&self, max_chars: usize) -> String {
@@ -135,6 +143,15 @@ impl Content {
             Self::Text(text) => text.is_empty(),
             Self::Blocks(blocks) => blocks.is_empty(),
         }
+    }
+}
+
+fn string_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(string_bytes).sum(),
+        Value::Object(fields) => fields.values().map(string_bytes).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 

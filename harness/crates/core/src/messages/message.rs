@@ -16,8 +16,9 @@ use crate::json_size::{LARGE_TEXT, json_bytes, raw_value_of_size};
 /// Id of a remove message that drops all messages before it.
 pub const REMOVE_ALL: &str = "__remove_all__";
 
-/// Maximum length of a text whose forms for models are cached, in characters.
-const MAX_CACHED_CHARS: u64 = 1 << 20;
+/// Maximum size of a content whose forms for models are cached, in bytes, and of a text with calls,
+/// in characters.
+const MAX_CACHED: usize = 1 << 20;
 
 /// Creates the content of a message's form that models receive; `None` if the message has no other
 /// form.
@@ -50,6 +51,7 @@ pub(super) struct Traits {
     is_result: bool,
     has_calls: bool,
     is_blank: bool,
+    has_large_content: bool,
 }
 
 impl Traits {
@@ -71,6 +73,7 @@ impl Traits {
             is_result: matches!(body.kind, MessageKind::Tool { .. }),
             has_calls,
             is_blank: body.content.is_blank(),
+            has_large_content: body.content.bytes() > MAX_CACHED,
         }
     }
 }
@@ -206,9 +209,8 @@ impl Message {
 
     /// Returns the message in the form that models receive, whose content `frame` creates.
     ///
-    /// The form is created by the first call and cached, so that user input with images is not
-    /// copied for each model request. The form of a large text would use the memory of another
-    /// text, so it is created when its fields are read, and a request can be serialized without
+    /// The form is created by the first call and cached, so that user input is not copied for each
+    /// model request. The form of a large text or image would use the memory of another one, so it is created when its fields are read, and a request can be serialized without
     /// that.
     #[must_use]
     pub fn framed(&self, frame: Frame) -> Self {
@@ -232,8 +234,10 @@ impl Message {
 
     /// Reports whether the forms of the message for models are too large to cache.
     pub fn is_large(&self) -> bool {
-        let TextSize { narrow, wide } = self.size();
-        narrow + wide > MAX_CACHED_CHARS
+        self.0.traits.has_large_content || {
+            let TextSize { narrow, wide } = self.size();
+            narrow + wide > MAX_CACHED as u64
+        }
     }
 
     /// Parses a message from the JSON that [`Message::json`] returned, and caches this JSON, so
@@ -358,6 +362,9 @@ mod tests {
         assert!(!large.framed(framed).is_same(&large.framed(framed)));
         assert_eq!(large.framed(framed).content.text().len(), (2 << 20) + 2);
         assert_eq!(large.framed(|_| None), large);
+        let image = json!({"type": "image_url", "image_url": {"url": "x".repeat(2 << 20)}});
+        assert!(Message::human(Content::Blocks(vec![image])).is_large());
+        assert!(!Message::human("x".repeat(1 << 18)).is_large());
     }
 
     #[test]

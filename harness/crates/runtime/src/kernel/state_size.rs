@@ -67,13 +67,15 @@ fn rest_bytes(state: &ThreadState) -> usize {
 }
 
 /// Returns the bytes of a message: its fields, its JSON and its JSON in the format of a provider. A
-/// user's message also holds a framed copy, of which the main model receives another provider JSON.
+/// user's message also holds a framed copy, of which the main model receives another provider JSON. A
+/// large message holds neither.
 fn message_bytes(message: &Message) -> usize {
     let fields = MESSAGE_BYTES + fields_bytes(message);
     let json = message.json().get().len();
-    match message.is_human() {
-        true => 2 * fields + 3 * json,
-        false => fields + 2 * json,
+    match (message.is_large(), message.is_human()) {
+        (true, _) => fields + json,
+        (false, true) => 2 * fields + 3 * json,
+        (false, false) => fields + 2 * json,
     }
 }
 
