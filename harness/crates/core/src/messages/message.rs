@@ -45,7 +45,7 @@ pub(super) struct Inner {
 
 /// Properties that every request to a model tests of all messages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Traits {
+struct Traits {
     is_human: bool,
     is_ai: bool,
     is_result: bool,
@@ -210,8 +210,8 @@ impl Message {
     /// Returns the message in the form that models receive, whose content `frame` creates.
     ///
     /// The form is created by the first call and cached, so that user input is not copied for each
-    /// model request. The form of a large text or image would use the memory of another one, so it is created when its fields are read, and a request can be serialized without
-    /// that.
+    /// model request. The form of a large text or image would use the memory of another one, so it
+    /// is created when its fields are read, and a request can be serialized without that.
     #[must_use]
     pub fn framed(&self, frame: Frame) -> Self {
         if self.is_large() {
