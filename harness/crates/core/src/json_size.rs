@@ -1,6 +1,7 @@
 //! Size of a value as compact JSON, counted without building its text, and texts in buffers of their
 //! size.
 
+use std::borrow::Borrow;
 use std::io;
 use std::sync::Arc;
 
@@ -100,16 +101,20 @@ pub(crate) fn raw_value_of_size<T: Serialize + ?Sized>(
 }
 
 /// Returns a JSON text as bytes that share its memory.
-pub fn json_bytes(json: Arc<Box<RawValue>>) -> Bytes {
+pub fn json_bytes<T>(json: Arc<T>) -> Bytes
+where
+    T: Borrow<RawValue> + ?Sized + Send + Sync + 'static,
+{
     Bytes::from_owner(SharedJson(json))
 }
 
 /// Owner of bytes that are a JSON text.
-struct SharedJson(Arc<Box<RawValue>>);
+struct SharedJson<T: ?Sized>(Arc<T>);
 
-impl AsRef<[u8]> for SharedJson {
+impl<T: Borrow<RawValue> + ?Sized> AsRef<[u8]> for SharedJson<T> {
     fn as_ref(&self) -> &[u8] {
-        self.0.get().as_bytes()
+        let json: &RawValue = (*self.0).borrow();
+        json.get().as_bytes()
     }
 }
 

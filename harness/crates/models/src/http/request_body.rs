@@ -9,6 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use crate::ToolSchema;
+use deerflow_core::json_size::json_bytes;
 
 /// JSON object with its keys in order.
 #[derive(Debug, Clone, Default)]
@@ -112,7 +113,7 @@ impl Chunks {
             JsonPart::Tree(value) => serde_json::to_writer(&mut self.text, &value)?,
             JsonPart::Text(text) if text.get().len() >= LONG_TEXT => {
                 self.end_text();
-                self.ended.push(Bytes::from_owner(SharedText(text)));
+                self.ended.push(json_bytes(text));
             }
             JsonPart::Text(text) => self.text.extend_from_slice(text.get().as_bytes()),
             JsonPart::Joined(texts) if texts.len() >= LONG_TEXT => {
@@ -138,16 +139,6 @@ impl Chunks {
         if !self.text.is_empty() {
             self.ended.push(std::mem::take(&mut self.text).into());
         }
-    }
-}
-
-/// Shared text as the memory of a chunk.
-#[derive(Debug)]
-struct SharedText(Arc<RawValue>);
-
-impl AsRef<[u8]> for SharedText {
-    fn as_ref(&self) -> &[u8] {
-        self.0.get().as_bytes()
     }
 }
 
