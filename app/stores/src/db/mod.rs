@@ -9,6 +9,7 @@ pub(crate) mod error;
 pub(crate) mod fact_index;
 pub(crate) mod free_pages;
 pub(crate) mod json;
+pub(crate) mod long_values;
 pub(crate) mod migration;
 pub(crate) mod pool;
 pub(crate) mod prepared;

@@ -16,9 +16,11 @@ use sea_orm::{
 };
 
 use crate::db::connect::Database;
-use crate::db::entity::{micros, moment, run_event};
+use crate::db::entity::run_event::{self, LONG_CONTENT};
+use crate::db::entity::{micros, moment};
 use crate::db::error::read;
 use crate::db::json::{from_json, json_text};
+use crate::db::long_values;
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::{TxError, TxFuture};
 
@@ -166,6 +168,11 @@ const INSERT_EVENT: &str = "\
     INSERT INTO run_events (seq, thread_id, run_id, user_id, event_type, category, content, event_metadata, created_at) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
+/// Inserts an event with space for a long content: its length in bytes is the last value.
+const RESERVE_EVENT: &str = "\
+    INSERT INTO run_events (seq, thread_id, run_id, user_id, event_type, category, content, event_metadata, created_at, long_content) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ZEROBLOB(?10))";
+
 const LAST_SEQ: &str = "SELECT last_seq FROM run_event_counters WHERE thread_id = ?1";
 const SET_LAST_SEQ: &str = "UPDATE run_event_counters SET last_seq = ?2 WHERE thread_id = ?1";
 const INSERT_LAST_SEQ: &str =
@@ -200,17 +207,26 @@ pub(crate) fn insert_events(
     let last = take_seqs(connection, first.thread_id.as_str(), count)?;
     let mut insert = connection.prepare_cached(INSERT_EVENT)?;
     for (event, seq) in events.iter().zip(last - count + 1..) {
-        insert.execute(params![
+        let content = event.content.json();
+        let is_long = long_values::is_long(&content);
+        let values = params![
             seq,
             event.thread_id.as_str(),
             event.run_id.as_str(),
             event.user_id,
             event.event_type,
             event.category,
-            event.content.json(),
+            if is_long { LONG_CONTENT } else { &content },
             json_text(&event.metadata),
             micros(event.created_at),
-        ])?;
+            long_values::length(&content),
+        ];
+        if is_long {
+            connection.prepare_cached(RESERVE_EVENT)?.execute(values)?;
+            long_values::fill_inserted(connection, "run_events", "long_content", &content)?;
+        } else {
+            insert.execute(&values[..9])?;
+        }
     }
     Ok(())
 }
@@ -304,6 +320,10 @@ fn readable(row: run_event::Model) -> Option<RunEvent> {
 }
 
 fn event(row: run_event::Model) -> Result<RunEvent, String> {
+    let content: serde_json::Value = match &row.long_content {
+        Some(long) => serde_json::from_slice(long).map_err(|error| error.to_string())?,
+        None => from_json(&row.content)?,
+    };
     Ok(RunEvent {
         seq: u64::try_from(row.seq).map_err(|error| error.to_string())?,
         event: NewRunEvent {
@@ -312,7 +332,7 @@ fn event(row: run_event::Model) -> Result<RunEvent, String> {
             user_id: row.user_id,
             event_type: row.event_type,
             category: row.category,
-            content: from_json::<serde_json::Value>(&row.content)?.into(),
+            content: content.into(),
             metadata: from_json(&row.event_metadata)?,
             created_at: moment(row.created_at),
         },

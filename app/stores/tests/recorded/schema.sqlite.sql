@@ -377,7 +377,7 @@ CREATE TABLE run_events (
     category TEXT NOT NULL,
     content TEXT NOT NULL,
     event_metadata TEXT NOT NULL,
-    created_at BIGINT NOT NULL,
+    created_at BIGINT NOT NULL, "long_content" blob,
     PRIMARY KEY (thread_id, seq)
 );
 CREATE INDEX run_events_by_category ON run_events (thread_id, category, seq);

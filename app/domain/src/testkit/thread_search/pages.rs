@@ -203,7 +203,7 @@ pub async fn contents_are_read_for_many_threads(open: impl AsyncFn() -> ThreadSt
     let changed = [
         Message::remove("m3"),
         Message::human("new").with(|body| body.id = Some("m2".to_owned())),
-        Message::ai("more"),
+        Message::ai("more ".repeat(100_000)),
     ];
     second
         .apply(

@@ -10,6 +10,7 @@ pub(crate) struct Model {
     pub(crate) thread_id: String,
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) place: i64,
+    /// JSON of the message. SQLite stores a long one as a blob.
     pub(crate) message_json: String,
 }
 

@@ -36,6 +36,7 @@ mod m0038_run_functions;
 mod m0039_run_indexes;
 mod m0040_run_texts;
 mod m0041_run_text_parts;
+mod m0042_long_events;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -81,6 +82,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0039_run_indexes::RunIndexes),
             Box::new(m0040_run_texts::RunTexts),
             Box::new(m0041_run_text_parts::RunTextParts),
+            Box::new(m0042_long_events::LongEvents),
         ]
     }
 }

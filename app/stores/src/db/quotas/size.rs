@@ -33,7 +33,7 @@ const MEASURE: &[&str] = &[
         + COALESCE(OCTET_LENGTH(completion_json), 0)) FROM runs WHERE user_id = $1",
     "SELECT SUM(OCTET_LENGTH(part_text)) FROM run_text_parts \
      WHERE run_id IN (SELECT run_id FROM runs WHERE user_id = $1)",
-    "SELECT SUM(OCTET_LENGTH(content) + OCTET_LENGTH(event_metadata)) FROM run_events \
+    "SELECT SUM(OCTET_LENGTH(content) + OCTET_LENGTH(event_metadata) + COALESCE(OCTET_LENGTH(long_content), 0)) FROM run_events \
      WHERE thread_id IN (SELECT thread_id FROM threads_meta WHERE user_id = $1)",
     "SELECT SUM(OCTET_LENGTH(value_json)) FROM store_items WHERE user_id = $1",
     "SELECT SUM(OCTET_LENGTH(config_json) + OCTET_LENGTH(context_json) + OCTET_LENGTH(metadata_json)) \

@@ -23,8 +23,8 @@ const SHORT: &str = "\
     GROUP BY place / 32";
 
 /// One message. Long ones are read one by one, because a group of them would be in memory several times.
-const ONE: &str =
-    "SELECT message_json FROM checkpoint_messages WHERE thread_id = $1 AND place = $2";
+/// On SQLite they are blobs.
+const ONE: &str = "SELECT CAST(message_json AS TEXT) FROM checkpoint_messages WHERE thread_id = $1 AND place = $2";
 
 /// Messages by their position in the log.
 type Messages = HashMap<u64, Message>;

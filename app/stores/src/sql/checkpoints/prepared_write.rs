@@ -6,9 +6,13 @@ use rusqlite::{Connection, Error, params};
 
 use super::row::{new_row, signed};
 use super::write::{AMEND, COUNT_MESSAGES, positions_to_verify};
+use crate::db::long_values;
 
 const INSERT_MESSAGE: &str =
     "INSERT INTO checkpoint_messages (thread_id, place, message_json) VALUES (?1, ?2, ?3)";
+
+/// Inserts a row with space for a long message: its length in bytes is the third value.
+const RESERVE_MESSAGE: &str = "INSERT INTO checkpoint_messages (thread_id, place, message_json) VALUES (?1, ?2, ZEROBLOB(?3))";
 
 const INSERT_CHECKPOINT: &str = "\
     INSERT INTO checkpoints (thread_id, checkpoint_id, parent_id, run_id, source, step, layout_json, channels_json, next_json, \
@@ -49,7 +53,14 @@ fn insert_messages(connection: &Connection, write: &CheckpointWrite) -> rusqlite
     let thread = write.meta.thread_id.as_str();
     let mut insert = connection.prepare_cached(INSERT_MESSAGE)?;
     for (place, message) in &write.new_messages {
-        insert.execute(params![thread, signed(*place), message.json().get()])?;
+        let json = message.json().get();
+        if long_values::is_long(json) {
+            let mut reserve = connection.prepare_cached(RESERVE_MESSAGE)?;
+            reserve.execute(params![thread, signed(*place), long_values::length(json)])?;
+            long_values::fill_inserted(connection, "checkpoint_messages", "message_json", json)?;
+        } else {
+            insert.execute(params![thread, signed(*place), json])?;
+        }
     }
     Ok(())
 }

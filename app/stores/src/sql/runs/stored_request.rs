@@ -117,24 +117,46 @@ impl<'a> SharingWriter<'a> {
     }
 }
 
+impl SharingWriter<'_> {
+    /// Appends a reference to the text of the echo that starts at `start`.
+    fn omit(&mut self, start: usize, length: usize) {
+        self.echoed.push(EchoedText {
+            at: self.json.len(),
+            start,
+            end: start + length,
+        });
+        self.json.extend_from_slice(EMPTY.as_bytes());
+    }
+}
+
 impl Write for SharingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for byte in bytes {
-            let string = self.strings.end_at(self.json.len(), *byte);
-            self.json.push(*byte);
+        // Everything before this offset is in `json`. A message is one write, whose text is compared
+        // before it is copied.
+        let mut copied = 0;
+        for (index, byte) in bytes.iter().enumerate() {
+            let at = self.json.len() + index - copied;
+            let string = self.strings.end_at(at, *byte);
             let Some(text) = string.filter(|text| text.len() >= LONG_TEXT) else {
                 continue;
             };
-            if let Some(&start) = self.known.get(&self.json[text.clone()]) {
-                self.json.truncate(text.start);
-                self.json.extend_from_slice(EMPTY.as_bytes());
-                self.echoed.push(EchoedText {
-                    at: text.start,
-                    start,
-                    end: start + text.len(),
-                });
+            if let Some(before) = text.start.checked_sub(self.json.len()) {
+                let first = copied + before;
+                if let Some(&start) = self.known.get(&bytes[first..=index]) {
+                    self.json.extend_from_slice(&bytes[copied..first]);
+                    self.omit(start, text.len());
+                    copied = index + 1;
+                }
+            } else {
+                self.json.extend_from_slice(&bytes[copied..=index]);
+                copied = index + 1;
+                if let Some(&start) = self.known.get(&self.json[text.clone()]) {
+                    self.json.truncate(text.start);
+                    self.omit(start, text.len());
+                }
             }
         }
+        self.json.extend_from_slice(&bytes[copied..]);
         Ok(bytes.len())
     }
 

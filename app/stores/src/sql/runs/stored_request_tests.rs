@@ -103,4 +103,19 @@ proptest! {
         let (_, other_echo) = self::request(&others);
         assert_reads_back(&request, other_echo.text());
     }
+
+    #[test]
+    fn stored_form_does_not_depend_on_the_sizes_of_writes(
+        contents in prop::collection::vec(content(), 0..4),
+        size in 1..2 * LONG_TEXT,
+    ) {
+        let (request, echo) = request(&contents);
+        let mut writer = SharingWriter::new(echo.text());
+        for piece in json_text(&request).as_bytes().chunks(size) {
+            writer.write_all(piece)?;
+        }
+        let mut whole = SharingWriter::new(echo.text());
+        whole.write_all(json_text(&request).as_bytes())?;
+        prop_assert_eq!(writer.into_text()?, whole.into_text()?);
+    }
 }

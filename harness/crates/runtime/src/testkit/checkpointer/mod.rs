@@ -3,6 +3,7 @@
 mod external_updates;
 mod histories;
 mod lifecycle;
+mod long_messages;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub use lifecycle::{
     a_deleted_thread_is_empty, deleting_a_run_leaves_the_log_and_other_runs,
     log_tail_survives_deletion_of_checkpoints, thread_copy_is_independent,
 };
+pub use long_messages::{long_messages_are_read_back, long_texts_of_a_commit_are_read_back};
 
 /// Generates one test per guarantee of checkpointers.
 #[macro_export]
@@ -52,6 +54,8 @@ macro_rules! checkpointer_suite {
             a_deleted_thread_is_empty
             thread_copy_is_independent
             long_conversation_is_read_completely
+            long_messages_are_read_back
+            long_texts_of_a_commit_are_read_back
             external_update_is_rejected_while_run_is_active
             external_update_is_rejected_after_thread_changed
             concurrent_external_updates_write_exactly_one
