@@ -13,7 +13,7 @@ use super::hooks::Hooks;
 use super::middleware::{Middleware, ModelNext, ToolNext};
 use super::real_user::is_real_user_message;
 use crate::messages::marks::{BEGIN_USER_INPUT, END_USER_INPUT};
-use crate::messages::{Content, Message, ToolCall, kwargs};
+use crate::messages::{Content, Message, TextPieces, ToolCall, kwargs};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
 use crate::tools::builtins::TOOL_SEARCH;
@@ -105,35 +105,31 @@ impl Middleware for ToolResultSanitizationMiddleware {
     }
 }
 
-/// Returns the content of a user's message with its text framed; `None` for other messages and
-/// without text.
-fn framed(message: &Message) -> Option<Content> {
+/// Returns the text of a user's message in its frame; `None` for other messages and without text.
+fn framed(message: &Message) -> Option<TextPieces<'_>> {
     if message.is_blank() || !is_real_user_message(message) {
         return None;
     }
-    let text = message.content.text_cow();
     let original = message
         .additional_kwargs
         .get(kwargs::ORIGINAL_USER_CONTENT)
         .and_then(Value::as_str);
-    let (block, own) = match original
-        .and_then(|original| text.strip_suffix(original).map(|block| (block, original)))
-    {
-        Some((block, own)) if is_uploads(block) => (block.trim_end(), own),
-        _ => ("", text.as_ref()),
-    };
-    let own = neutralised(own);
-    let uploads = uploads(block).map_or_else(String::new, |uploads| format!("{uploads}\n\n"));
-    // In one buffer of this size: the text may be large.
-    let framed = [&uploads, BEGIN_USER_INPUT, "\n", &own, "\n", END_USER_INPUT].concat();
-    Some(match &message.content {
-        Content::Text(_) => Content::Text(framed),
-        Content::Blocks(_) => {
-            let mut content = message.content.clone();
-            content.replace_text(framed);
-            content
-        }
+    Some(match message.content.text_cow() {
+        Cow::Borrowed(text) => in_frame(text, original),
+        Cow::Owned(text) => TextPieces::new([in_frame(&text, original).joined().into()]),
     })
+}
+
+fn in_frame<'a>(text: &'a str, original: Option<&str>) -> TextPieces<'a> {
+    let block = original.and_then(|original| text.strip_suffix(original));
+    let (block, own) = match block {
+        Some(block) if is_uploads(block) => (block.trim_end(), &text[block.len()..]),
+        _ => ("", text),
+    };
+    let uploads = uploads(block).map_or_else(String::new, |uploads| format!("{uploads}\n\n"));
+    let begin = format!("{uploads}{BEGIN_USER_INPUT}\n");
+    let end = format!("\n{END_USER_INPUT}");
+    TextPieces::new([begin.into(), neutralised(own), end.into()])
 }
 
 fn is_uploads(block: &str) -> bool {

@@ -169,7 +169,7 @@ impl Middleware for ToolOutputBudgetMiddleware {
             Content::Blocks(_) => self.bounded(call, &output.content.text(), ctx).await,
         };
         if let Some(short) = short {
-            output.content.replace_text(short);
+            output.content = output.content.with_text(short);
         }
         Ok(output)
     }

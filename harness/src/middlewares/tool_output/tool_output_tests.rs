@@ -264,14 +264,13 @@ fn formats_are_detected_and_described() {
 #[test]
 fn non_text_blocks_stay_next_to_synopsis() {
     let image = json!({"type": "image_url", "image_url": {"url": "x"}});
-    let mut content = Content::Blocks(vec![
+    let content = Content::Blocks(vec![
         json!("one"),
         image.clone(),
         json!({"type": "text", "text": "two"}),
     ]);
-    content.replace_text("short".to_owned());
     assert_eq!(
-        content,
+        content.with_text("short".to_owned()),
         Content::Blocks(vec![json!({"type": "text", "text": "short"}), image])
     );
 }

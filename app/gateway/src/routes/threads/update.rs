@@ -1,6 +1,7 @@
 //! An external update of a thread's state, and the errors of its write.
 
-use harness::messages::Message;
+use harness::ids::IdSource;
+use harness::messages::{Message, MessageKind};
 use harness::runtime::checkpoint::PutError;
 use harness::runtime::runs::GotoTarget;
 use harness::state::Channels;
@@ -26,11 +27,12 @@ pub(super) struct Update {
 impl Update {
     /// Returns the values as channels of a thread. The messages of an update without a node are
     /// moved out of the values at the first call, because a copy may need much memory; a repeated
-    /// attempt shares them.
+    /// attempt shares them. They get their ids before they are shared, for the same reason.
     pub(super) fn read(
         &mut self,
         channels: &Channels,
         dialect: Dialect,
+        ids: &dyn IdSource,
     ) -> Result<StateValues, ApiError> {
         let sent = match self.values.get_mut("messages") {
             Some(sent) if self.as_node.is_none() => sent.take(),
@@ -38,13 +40,22 @@ impl Update {
         };
         let mut values = read_values(self.values.clone(), channels, LOCATION, dialect)?;
         if !sent.is_null() {
-            self.messages = Some(coerce_messages(sent, LOCATION, dialect)?);
+            let messages = coerce_messages(sent, LOCATION, dialect)?.into_iter();
+            self.messages = Some(messages.map(|message| with_id(message, ids)).collect());
         }
         if let Some(messages) = &self.messages {
             values.messages = Some(messages.clone());
         }
         Ok(values)
     }
+}
+
+/// Returns the message with an id. A remove marker without one stays invalid.
+fn with_id(message: Message, ids: &dyn IdSource) -> Message {
+    if message.id.is_some() || matches!(message.kind, MessageKind::Remove) {
+        return message;
+    }
+    message.into_with(|body| body.id = Some(ids.message_id()))
 }
 
 /// The thread has an active run.

@@ -161,7 +161,7 @@ impl StateChange<'_> {
                 |at: &PendingTasks| at.machine.as_ref(),
             );
             let values = match node_write(state, &agent, update, &after, machine)? {
-                None => update.read(&channels, dialect)?,
+                None => update.read(&channels, dialect, state.process.ids.as_ref())?,
                 Some(written) => {
                     names_channels = true;
                     position = Some(PendingTasks {

@@ -121,20 +121,19 @@ impl Content {
         }
     }
 
-    /// Replaces all text: text blocks become one, at the position of the first of them or before
-    /// all others.
-    pub fn replace_text(&mut self, text: String) {
-        match self {
-            Self::Text(current) => *current = text,
-            Self::Blocks(blocks) => {
-                let at = blocks
-                    .iter()
-                    .position(|block| block_text(block).is_some())
-                    .unwrap_or(0);
-                blocks.retain(|block| block_text(block).is_none());
-                blocks.insert(at, serde_json::json!({ "type": "text", "text": text }));
-            }
-        }
+    /// Returns a copy with another text: text blocks become one, at the position of the first of them
+    /// or before all others. Does not copy the present text.
+    #[must_use]
+    pub fn with_text(&self, text: String) -> Self {
+        let Self::Blocks(blocks) = self else {
+            return Self::Text(text);
+        };
+        let is_text = |block: &Value| block_text(block).is_some();
+        let at = blocks.iter().position(is_text).unwrap_or(0);
+        let others = blocks.iter().filter(|block| !is_text(block));
+        let mut changed: Vec<Value> = others.cloned().collect();
+        changed.insert(at, serde_json::json!({ "type": "text", "text": text }));
+        Self::Blocks(changed)
     }
 
     /// Reports whether there is neither text nor any block.
@@ -155,8 +154,8 @@ fn string_bytes(value: &Value) -> usize {
     }
 }
 
-/// Returns the text of one block, if it has any.
-pub(super) fn block_text(block: &Value) -> Option<&str> {
+/// Returns the text of one block of a content, if it has any.
+pub fn block_text(block: &Value) -> Option<&str> {
     match block {
         Value::String(text) => Some(text),
         Value::Object(fields) if fields.get("type").is_none_or(|kind| kind == "text") => {

@@ -3,11 +3,11 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use super::Content;
 use super::message_body::MessageBody;
+use super::text_pieces::TextPieces;
 
-/// Creates the content of a form of a message `M`; `None` if the message has no other form.
-type FrameOf<M> = fn(&M) -> Option<Content>;
+/// Creates the text of a form of a message `M`; `None` if the message has no other form.
+type FrameOf<M> = fn(&M) -> Option<TextPieces<'_>>;
 
 /// Fields of a message `M`.
 #[derive(Debug)]
@@ -64,14 +64,14 @@ impl<M: Clone + Deref<Target = MessageBody> + From<MessageBody>> LateForm<M> {
         &self.base
     }
 
-    /// Returns the form. Does not retain it, unless its fields were read before.
-    pub(super) fn message(&self) -> M {
-        self.built.get().cloned().unwrap_or_else(|| self.build())
+    /// Returns the text of the form; `None` if it has that of the message.
+    pub(super) fn text(&self) -> Option<TextPieces<'_>> {
+        (self.frame)(&self.base)
     }
 
     fn build(&self) -> M {
-        match (self.frame)(&self.base) {
-            Some(content) => self.base.with_content(content).into(),
+        match self.text() {
+            Some(text) => self.base.with_text(text.joined()).into(),
             None => self.base.clone(),
         }
     }

@@ -20,10 +20,6 @@ pub const REMOVE_ALL: &str = "__remove_all__";
 /// in characters.
 const MAX_CACHED: usize = 1 << 20;
 
-/// Creates the content of a message's form that models receive; `None` if the message has no other
-/// form.
-pub type Frame = fn(&Message) -> Option<Content>;
-
 /// A message. Clones share one allocation and its JSON.
 #[derive(Debug, Clone)]
 pub struct Message(pub(super) Arc<Inner>);
@@ -35,7 +31,7 @@ pub struct Message(pub(super) Arc<Inner>);
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Inner {
-    traits: Traits,
+    pub(super) traits: Traits,
     pub(super) framed: OnceLock<Option<Message>>,
     pub(super) wire: Cache<Inner>,
     size: OnceLock<TextSize>,
@@ -45,7 +41,7 @@ pub(super) struct Inner {
 
 /// Properties that every request to a model tests of all messages.
 #[derive(Debug, Clone, Copy)]
-struct Traits {
+pub(super) struct Traits {
     is_human: bool,
     is_ai: bool,
     is_result: bool,
@@ -98,7 +94,7 @@ impl From<MessageBody> for Message {
 }
 
 impl Message {
-    fn of_fields(traits: Traits, fields: Fields<Self>) -> Self {
+    pub(super) fn of_fields(traits: Traits, fields: Fields<Self>) -> Self {
         Self(Arc::new(Inner {
             traits,
             framed: OnceLock::new(),
@@ -162,18 +158,20 @@ impl Message {
 
     /// Returns the message with some fields changed. Copies its fields only if other clones exist.
     #[must_use]
-    pub fn into_with(self, change: impl FnOnce(&mut MessageBody)) -> Self {
-        match Arc::try_unwrap(self.0) {
-            Ok(Inner {
-                fields: Fields::Own(mut body),
-                ..
-            }) => {
-                change(&mut body);
-                body.into()
-            }
-            Ok(late) => Self(Arc::new(late)).with(change),
-            Err(shared) => Self(shared).with(change),
-        }
+    pub fn into_with(mut self, change: impl FnOnce(&mut MessageBody)) -> Self {
+        let Some(inner) = Arc::get_mut(&mut self.0) else {
+            return self.with(change);
+        };
+        let Fields::Own(body) = &mut inner.fields else {
+            return self.with(change);
+        };
+        change(body);
+        inner.traits = Traits::of(body);
+        inner.framed = OnceLock::new();
+        inner.wire = Cache::default();
+        inner.size = OnceLock::new();
+        inner.json = OnceLock::new();
+        self
     }
 
     /// Returns the message as JSON, serialized at the first call.
@@ -205,31 +203,6 @@ impl Message {
             Fields::Own(body) => TextSize::of_message(&body.content, self.tool_calls()),
             Fields::Late(form) => form.base().size(),
         })
-    }
-
-    /// Returns the message in the form that models receive, whose content `frame` creates.
-    ///
-    /// The form is created by the first call and cached, so that user input is not copied for each
-    /// model request. The form of a large text or image would use the memory of another one, so it
-    /// is created when its fields are read, and a request can be serialized without that.
-    #[must_use]
-    pub fn framed(&self, frame: Frame) -> Self {
-        if self.is_large() {
-            return Self::of_fields(self.0.traits, Fields::late(self.clone(), frame));
-        }
-        // A message that cached itself would never be freed.
-        let framed = || frame(self).map(|content| self.with_content(content).into());
-        let framed = self.0.framed.get_or_init(framed).clone();
-        framed.unwrap_or_else(|| self.clone())
-    }
-
-    /// Returns a message whose fields are the same, except the content of a form for models. Reading
-    /// them does not build the form.
-    pub fn without_frame(&self) -> &Self {
-        match &self.0.fields {
-            Fields::Own(_) => self,
-            Fields::Late(form) => form.base(),
-        }
     }
 
     /// Reports whether the forms of the message for models are too large to cache.
@@ -333,14 +306,14 @@ fn json_of(body: &MessageBody) -> serde_json::Result<Box<RawValue>> {
         Content::Text(text) if text.len() >= LARGE_TEXT => {
             raw_value_of_size(body, text.len() + text.len() / 16)
         }
-        _ => to_raw_value(body),
+        // The copy has the size of the text. The buffer of the serializer has up to twice of it, and
+        // allocators do not shrink blocks that are half full.
+        _ => to_raw_value(body).map(|json| Box::clone(&json)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -350,51 +323,5 @@ mod tests {
             let json = to_raw_value(message.0.fields.get()).unwrap();
             assert_eq!(message.json().get(), json.get());
         }
-    }
-
-    #[test]
-    fn form_for_models_is_cached_unless_the_text_is_large() {
-        let framed: Frame = |message| Some(format!("> {}", message.content.text()).into());
-        let small = Message::human("hi");
-        assert!(small.framed(framed).is_same(&small.framed(framed)));
-        assert_eq!(small.framed(framed), Message::human("> hi"));
-        let large = Message::human("x".repeat(2 << 20));
-        assert!(!large.framed(framed).is_same(&large.framed(framed)));
-        assert_eq!(large.framed(framed).content.text().len(), (2 << 20) + 2);
-        assert_eq!(large.framed(|_| None), large);
-        let image = json!({"type": "image_url", "image_url": {"url": "x".repeat(2 << 20)}});
-        assert!(Message::human(Content::Blocks(vec![image])).is_large());
-        assert!(!Message::human("x".repeat(1 << 18)).is_large());
-    }
-
-    #[test]
-    fn large_form_is_serialized_without_being_retained() {
-        let large = Message::human("x".repeat(2 << 20)).with(|body| body.id = Some("m".to_owned()));
-        let form = large.framed(|_| Some("short".into()));
-        assert!(form.is_human() && form.is_large() && form.without_frame().is_same(&large));
-        let json = |message: &Message| {
-            let json = message.large_wire_json(|message| Some(json!(message.content.text())));
-            json.map(|json| json.len())
-        };
-        assert_eq!(json(&form), Some(r#""short""#.len()));
-        assert_eq!(json(&large), Some((2 << 20) + 2));
-        assert!(!form.0.fields.is_built() && !form.was_sent() && !large.was_sent());
-        assert_eq!(
-            (form.content.text().as_str(), form.id.as_deref()),
-            ("short", Some("m"))
-        );
-        assert!(form.0.fields.is_built());
-        let changed = form.into_with(|body| body.id = None);
-        assert_eq!(changed, Message::human("short"));
-    }
-
-    #[test]
-    fn message_without_another_form_is_freed() {
-        let message = Message::human("hi");
-        assert!(message.framed(|_| None).is_same(&message));
-        assert!(message.framed(|_| unreachable!()).is_same(&message));
-        let memory = Arc::downgrade(&message.0);
-        drop(message);
-        assert!(memory.upgrade().is_none());
     }
 }

@@ -100,4 +100,9 @@ impl MessageBody {
             kind: self.kind.clone(),
         }
     }
+
+    /// Returns a copy with another text: see [`Content::with_text`].
+    pub(super) fn with_text(&self, text: String) -> Self {
+        self.with_content(self.content.with_text(text))
+    }
 }

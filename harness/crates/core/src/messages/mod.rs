@@ -3,6 +3,7 @@
 mod chunk;
 mod content;
 mod folded;
+mod framed;
 pub mod framework_tags;
 mod invalid;
 pub mod json_repair;
@@ -14,19 +15,22 @@ mod message_json;
 mod provider_json;
 mod sent_messages;
 mod size;
+mod text_pieces;
 mod tool_call;
 mod usage;
 mod user_text;
 
 pub use chunk::{MessageChunk, ToolCallChunk};
-pub use content::Content;
+pub use content::{Content, block_text};
+pub use framed::Frame;
 pub use invalid::InvalidMessage;
 pub use merge::MessageAccumulator;
-pub use message::{Frame, Message, REMOVE_ALL};
+pub use message::{Message, REMOVE_ALL};
 pub use message_body::{MessageBody, MessageKind, ToolStatus};
 #[cfg(any(test, feature = "testkit"))]
 pub use message_json::SERIALIZED;
 pub use size::TextSize;
+pub use text_pieces::TextPieces;
 pub use tool_call::{InvalidToolCall, ToolCall};
 pub use usage::UsageMetadata;
 pub use user_text::user_text;

@@ -8,7 +8,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Message;
-use super::late_fields::Fields;
 use super::message::Inner;
 use super::provider_json::{Cached, Joined};
 use crate::json_size::raw_value;
@@ -16,7 +15,7 @@ use crate::json_size::raw_value;
 impl Message {
     /// Returns the message as JSON in a provider's format, as `build` creates it; `None` if the
     /// format omits the message. `format` identifies the result of `build`. The JSON of the first
-    /// format is cached, so a large message has [`Message::large_wire_json`].
+    /// format is cached, so the JSON of a large message is to be built without this method.
     pub fn wire_json(
         &self,
         format: u64,
@@ -34,17 +33,6 @@ impl Message {
                 json
             }
         }
-    }
-
-    /// Returns the JSON of a large message as [`Message::wire_json`]. Retains neither the JSON nor
-    /// the form that models receive.
-    pub fn large_wire_json(&self, build: impl FnOnce(&Self) -> Option<Value>) -> Option<Bytes> {
-        let value = match &self.0.fields {
-            Fields::Own(_) => build(self),
-            Fields::Late(form) => build(&form.message()),
-        }?;
-        let json = raw_value(&value).ok()?;
-        Some(Bytes::from(String::from(Box::<str>::from(json))))
     }
 
     /// Reports whether the message has been converted to a provider's format, in the form that

@@ -8,8 +8,10 @@ mod decode;
 mod dialect;
 mod embeddings;
 mod event;
+mod large_user_message;
 mod reasoning_details;
 mod text_calls;
+mod user_content;
 mod wire;
 
 pub(crate) use chat::ChatCompletions;

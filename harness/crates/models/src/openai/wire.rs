@@ -6,11 +6,13 @@ use serde_json::{Map, Value, json};
 use super::calls::CALL_EXTRAS_KWARG;
 use super::decode::REASONING_DETAILS_KWARG;
 use super::dialect::Dialect;
+use super::large_user_message::LargeUserMessage;
+use super::user_content::{image_url, sent_name, user_content};
 use crate::http::{
-    Block, Image, JsonPart, RequestBody, Settings, ToolTexts, blocks, short_id, system_text,
-    tool_name, wire_name,
+    Block, JsonPart, RequestBody, Settings, ToolTexts, blocks, short_id, system_text, tool_name,
 };
 use crate::{ModelRequest, ToolSchema};
+use deerflow_core::json_size::raw_value;
 use deerflow_core::messages::{Content, InvalidToolCall, Message, MessageKind, ToolCall, kwargs};
 
 /// Maximum length of a call's id that the API accepts.
@@ -98,15 +100,21 @@ fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<JsonPart> {
 /// Returns the JSON of a message; `None` if the API has no such message.
 fn sent(message: &Message, dialect: Dialect) -> Option<JsonPart> {
     let build = |message: &Message| self::message(message, dialect);
-    if message.is_large() {
-        message.large_wire_json(build).map(JsonPart::Joined)
-    } else {
+    if !message.is_large() {
         let json = message.wire_json(dialect.message_format(), build);
-        json.map(JsonPart::Text)
+        return json.map(JsonPart::Text);
     }
+    let json = match LargeUserMessage::of(message, dialect) {
+        Some(message) => raw_value(&message),
+        None => raw_value(&build(message)?),
+    };
+    // A message of JSON values is serialized without errors.
+    json.ok()
+        .map(|json| JsonPart::Joined(String::from(Box::<str>::from(json)).into()))
 }
 
-fn message(message: &Message, dialect: Dialect) -> Option<Value> {
+/// Converts a message; `None` if the API has no such message.
+pub(super) fn message(message: &Message, dialect: Dialect) -> Option<Value> {
     let mut object = Map::new();
     let mut set = |key: &str, value: Value| object.insert(key.to_owned(), value);
     match &message.kind {
@@ -180,12 +188,7 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
             return Some(Value::Object(object));
         }
     }
-    if let Some(name) = message
-        .name
-        .as_deref()
-        .filter(|_| !dialect.drops_names)
-        .and_then(wire_name)
-    {
+    if let Some(name) = sent_name(message, dialect) {
         set("name", json!(name));
     }
     Some(Value::Object(object))
@@ -261,32 +264,6 @@ fn images_as_user_message(images: &mut Vec<Value>) -> Option<JsonPart> {
     let label = json!({"type": "text", "text": "(images of the results)"});
     let content: Value = std::iter::once(label).chain(images.drain(..)).collect();
     Some(json!({"role": "user", "content": content}).into())
-}
-
-fn image_url(image: &Image<'_>) -> Value {
-    json!({"type": "image_url", "image_url": {"url": image.address()}})
-}
-
-fn user_content(content: &Content) -> Value {
-    match content {
-        Content::Text(text) => json!(text),
-        Content::Blocks(blocks) => blocks.iter().filter_map(block).collect(),
-    }
-}
-
-/// Converts a content block. Images in other providers' formats become data URLs. Blocks that only
-/// models write are omitted. Unknown blocks are passed through.
-fn block(block: &Value) -> Option<Value> {
-    // Unchanged, because it may contain the detail level of the image.
-    if block.get("image_url").is_some_and(Value::is_object) {
-        return Some(block.clone());
-    }
-    match Block::read(block)? {
-        Block::Text(text) => Some(json!({"type": "text", "text": text})),
-        Block::Image(image) => Some(image_url(&image)),
-        Block::Model(_) => None,
-        Block::Other(other) => other.is_object().then(|| other.clone()),
-    }
 }
 
 /// Renames Ollama's own parameters to those of chat completions.
