@@ -78,7 +78,7 @@ pub(super) fn plan(
         let message = if message.id.is_some() {
             message
         } else {
-            message.with(|body| body.id = Some(id))
+            message.into_with(|body| body.id = Some(id))
         };
         changes.writes.push((at, message));
     }
