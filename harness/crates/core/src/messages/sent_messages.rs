@@ -58,33 +58,31 @@ impl Message {
         }
     }
 
-    /// Joins the cached JSON of these messages, so that later requests with the same messages in the
-    /// same order copy it as one text. No effect if the JSON of one is not cached, or if the format
-    /// omits all.
-    pub fn join_wire_json(messages: &[Self], format: u64) {
+    /// Joins the cached JSON of these messages and returns it, so that requests with the same messages
+    /// in the same order send it as one text. Returns `None` if the JSON of one is not cached, or if
+    /// the format omits all.
+    pub fn join_wire_json(messages: &[Self], format: u64) -> Option<Bytes> {
         let cached = |message: &Self| match &*message.0.wire.lock() {
             Some(Cached::Own { format: own, json }) if *own == format => Some(json.clone()),
             _ => None,
         };
-        let Some(texts) = messages.iter().map(cached).collect::<Option<Vec<_>>>() else {
-            return;
-        };
+        let texts: Vec<_> = messages.iter().map(cached).collect::<Option<_>>()?;
         let texts: Vec<&str> = texts.iter().flatten().map(|json| json.get()).collect();
-        let Some((first, following)) = messages.split_first().filter(|_| !texts.is_empty()) else {
-            return;
-        };
+        let (first, following) = messages.split_first().filter(|_| !texts.is_empty())?;
+        let json = Bytes::from(texts.join(","));
         let joined = Joined {
             format,
             following: following
                 .iter()
                 .map(|next| Arc::downgrade(&next.0))
                 .collect(),
-            json: texts.join(",").into(),
+            json: json.clone(),
         };
         for message in following {
             *message.0.wire.lock() = Some(Cached::Following { format });
         }
         *first.0.wire.lock() = Some(Cached::First(Box::new(joined)));
+        Some(json)
     }
 }
 
@@ -140,10 +138,11 @@ mod tests {
     fn joined_json_is_that_of_the_same_messages() {
         let [a, b, c] = ["a", "b", "c"].map(Message::human);
         let messages = [a.clone(), Message::ai("omitted"), b.clone()];
-        Message::join_wire_json(&messages, 1);
+        assert_eq!(Message::join_wire_json(&messages, 1), None);
         assert_eq!(joined(&messages, 1), None);
         send(&messages, 1);
-        Message::join_wire_json(&messages, 1);
+        let json = Message::join_wire_json(&messages, 1);
+        assert_eq!(json, Message::joined_wire_json(&messages, 1));
         assert_eq!(joined(&messages, 1).as_deref(), Some(r#""a","b""#));
         assert!(messages.iter().all(Message::was_sent));
         let changed = [a.clone(), c, b.clone()];

@@ -78,7 +78,7 @@ fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<JsonPart> {
             list.push(JsonPart::Joined(joined));
             continue;
         }
-        let mut has_images = false;
+        let (mut has_images, first) = (false, list.len());
         for message in messages {
             let sent = sent(message, dialect);
             if message.is_result() {
@@ -89,8 +89,13 @@ fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<JsonPart> {
             }
             list.extend(sent);
         }
-        if may_join && !has_images {
-            Message::join_wire_json(messages, format);
+        if may_join
+            && !has_images
+            && let Some(joined) = Message::join_wire_json(messages, format)
+        {
+            // Frees the texts that were joined.
+            list.truncate(first);
+            list.push(JsonPart::Joined(joined));
         }
     }
     list.extend(images_as_user_message(&mut images));
