@@ -12,7 +12,7 @@ use super::model_call::ProviderCall;
 use super::nodes::{LoopPosition, MODEL, START, TOOLS};
 use super::sent_state::sent_state;
 use super::start::machine_for;
-use super::tool_batch::{CallTask, run_batch, with_id, with_ids};
+use super::tool_batch::{CallTask, run_batch, with_ids};
 use crate::messages::{Message, MessageKind, kwargs};
 use crate::middlewares::Phase;
 use crate::runtime::agent::{
@@ -206,7 +206,7 @@ impl Driver {
                 return Err(AgentError::Model { message: text });
             }
         };
-        let message = with_id(message, &self.ctx);
+        let message = message.identified(&*self.ctx.ids);
         let interrupted = provider.take_interrupted(&message);
         let update = StateUpdate::messages(
             interrupted

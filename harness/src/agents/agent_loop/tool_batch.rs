@@ -246,18 +246,9 @@ pub(super) fn with_ids(mut update: StateUpdate, ctx: &RunContext) -> StateUpdate
     update.messages = update
         .messages
         .into_iter()
-        .map(|message| with_id(message, ctx))
+        .map(|message| message.identified(&*ctx.ids))
         .collect();
     update
-}
-
-/// Returns the message with an id; an existing id is preserved.
-pub(super) fn with_id(message: Message, ctx: &RunContext) -> Message {
-    if message.id.is_some() {
-        message
-    } else {
-        message.with(|body| body.id = Some(ctx.ids.message_id()))
-    }
 }
 
 fn result_message(call: &ToolCall, output: &ToolOutput, ctx: &RunContext) -> Message {

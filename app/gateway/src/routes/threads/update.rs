@@ -1,7 +1,7 @@
 //! An external update of a thread's state, and the errors of its write.
 
 use harness::ids::IdSource;
-use harness::messages::{Message, MessageKind};
+use harness::messages::Message;
 use harness::runtime::checkpoint::PutError;
 use harness::runtime::runs::GotoTarget;
 use harness::state::Channels;
@@ -41,21 +41,13 @@ impl Update {
         let mut values = read_values(self.values.clone(), channels, LOCATION, dialect)?;
         if !sent.is_null() {
             let messages = coerce_messages(sent, LOCATION, dialect)?.into_iter();
-            self.messages = Some(messages.map(|message| with_id(message, ids)).collect());
+            self.messages = Some(messages.map(|message| message.identified(ids)).collect());
         }
         if let Some(messages) = &self.messages {
             values.messages = Some(messages.clone());
         }
         Ok(values)
     }
-}
-
-/// Returns the message with an id. A remove marker without one stays invalid.
-fn with_id(message: Message, ids: &dyn IdSource) -> Message {
-    if message.id.is_some() || matches!(message.kind, MessageKind::Remove) {
-        return message;
-    }
-    message.into_with(|body| body.id = Some(ids.message_id()))
 }
 
 /// The thread has an active run.

@@ -11,6 +11,7 @@ use super::late_fields::Fields;
 use super::message_body::{MessageBody, MessageKind, ToolStatus};
 use super::provider_json::Cache;
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
+use crate::ids::IdSource;
 use crate::json_size::{LARGE_TEXT, json_bytes, raw_value_of_size};
 
 /// Id of a remove message that drops all messages before it.
@@ -172,6 +173,16 @@ impl Message {
         inner.size = OnceLock::new();
         inner.json = OnceLock::new();
         self
+    }
+
+    /// Returns the message with an id: its own, or a new one of `ids`.
+    #[must_use]
+    pub fn identified(self, ids: &dyn IdSource) -> Self {
+        if self.id.is_some() {
+            self
+        } else {
+            self.into_with(|body| body.id = Some(ids.message_id()))
+        }
     }
 
     /// Returns the message as JSON, serialized at the first call.

@@ -88,21 +88,15 @@ impl MessageBody {
         }
     }
 
-    /// Returns a copy with other content. Does not copy the present content, which may be large.
-    #[must_use]
-    pub fn with_content(&self, content: impl Into<Content>) -> Self {
+    /// Returns a copy with another text: see [`Content::with_text`].
+    pub(super) fn with_text(&self, text: String) -> Self {
         Self {
             id: self.id.clone(),
-            content: content.into(),
+            content: self.content.with_text(text),
             name: self.name.clone(),
             additional_kwargs: self.additional_kwargs.clone(),
             response_metadata: self.response_metadata.clone(),
             kind: self.kind.clone(),
         }
-    }
-
-    /// Returns a copy with another text: see [`Content::with_text`].
-    pub(super) fn with_text(&self, text: String) -> Self {
-        self.with_content(self.content.with_text(text))
     }
 }

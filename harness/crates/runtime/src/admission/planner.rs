@@ -8,7 +8,6 @@ use crate::definition::{RunInput, RunLimits, RunRequest, RunScope, ThreadCommand
 use crate::ports::StoredRunRequest;
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::IdSource;
-use deerflow_core::messages::Message;
 
 /// Resolves the ids, limits and agent of a run. Pure except for the ids that it generates.
 #[tracing::instrument(name = "plan", skip_all)]
@@ -43,12 +42,8 @@ fn set_message_ids(input: &mut RunInput, ids: &dyn IdSource) {
     let (RunInput::Update(update) | RunInput::Command(ThreadCommand { update, .. })) = input else {
         return;
     };
-    let identified = |message: Message| match message.id {
-        Some(_) => message,
-        None => message.into_with(|body| body.id = Some(ids.message_id())),
-    };
-    let messages = std::mem::take(&mut update.messages);
-    update.messages = messages.into_iter().map(identified).collect();
+    let messages = std::mem::take(&mut update.messages).into_iter();
+    update.messages = messages.map(|message| message.identified(ids)).collect();
 }
 
 /// Replaces a missing limit and zero by the default, and caps the result at the configured maximum.

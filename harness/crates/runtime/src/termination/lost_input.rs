@@ -135,7 +135,7 @@ async fn lost_input(
     let journaled = journaled_human_input(&run.thread_id, &run.run_id, ports).await?;
     let mut messages: Vec<Message> = messages
         .into_iter()
-        .map(|message| identified(message, ports))
+        .map(|message| message.identified(&*ports.ids))
         .collect();
     // With durability `exit`, the journal has the message although no checkpoint has it. It must
     // stay the same message.
@@ -206,13 +206,4 @@ fn accepted_messages(kwargs: &Value) -> Vec<Message> {
 /// Reports whether this run wrote the checkpoint, and whether the checkpoint contains its input.
 fn has_input_of(run: &RunRecord, meta: &CheckpointMeta) -> bool {
     meta.run_id.as_ref() == Some(&run.run_id) && meta.source != CheckpointSource::Input
-}
-
-/// Returns the message with an id, generated if the client sent none.
-fn identified(message: Message, ports: &RuntimePorts) -> Message {
-    if message.id.is_some() {
-        message
-    } else {
-        message.with(|body| body.id = Some(ports.ids.message_id()))
-    }
 }
