@@ -68,11 +68,14 @@ impl SharedMessages {
         // New messages become part of the shared beginning once they are a large part of a frame.
         let is_reset = !is_shared || messages_len(new) > self.len / 2;
         if is_reset {
-            let mut json = Pieces::for_messages(messages);
-            json.put_first_messages(messages);
-            (self.messages, self.json) = (messages.to_vec(), json.into_pieces());
+            // The agent may complete the newest message of a user before the next frame.
+            let is_complete = messages.last().is_none_or(|last| !last.is_human());
+            let shared = messages.len() - usize::from(!is_complete);
+            let mut json = Pieces::for_messages(&messages[..shared]);
+            json.put_first_messages(&messages[..shared]);
+            (self.messages, self.json) = (messages[..shared].to_vec(), json.into_pieces());
             self.len = self.json.iter().map(Bytes::len).sum();
-            new = &[];
+            new = &messages[shared..];
         }
         let mut tail = Pieces::for_messages(new);
         tail.put_messages(new, self.messages.is_empty());

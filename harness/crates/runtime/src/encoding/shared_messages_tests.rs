@@ -120,3 +120,18 @@ fn frames_share_large_messages_with_the_state() {
     assert!(shared.changed_values(&state, &[]).is_none());
     frame(&mut shared, &state);
 }
+
+#[test]
+fn frames_share_the_messages_before_a_completed_input() {
+    let (mut state, mut shared) = (ThreadState::default(), SharedMessages::default());
+    let ids = SeededIds::new(1);
+    let many = StateUpdate::messages((0..500).map(message));
+    state.apply(many, &ids).unwrap();
+    frame(&mut shared, &state);
+    let completed = message(499).with(|body| body.name = Some("ann".to_owned()));
+    state.replace_last(completed);
+    shared.replace_sent(&state);
+    let answer = StateUpdate::messages([Message::ai("answer")]);
+    state.apply(answer, &ids).unwrap();
+    assert!(frame(&mut shared, &state) < 1_000);
+}
