@@ -1,5 +1,5 @@
-//! Stored form of a run's request. Its long texts are mostly those of the input, which the run's echo
-//! has too; they are stored only there.
+//! Stored form of a run's request. The texts of a large one are mostly those of the input, which the
+//! run's echo has too; they are stored only there.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -12,9 +12,12 @@ use serde_json::value::RawValue;
 
 use crate::db::json::{from_json, json_text};
 
-/// Minimum size of a text that is not repeated, in bytes of JSON. Requests without longer texts have
-/// the form that earlier versions read.
+/// Minimum size of the echo of a large request, in bytes. Smaller requests are stored as they are.
 pub(super) const LONG_TEXT: usize = 64 << 10;
+
+/// Minimum size of a text that a large request omits, in bytes of JSON. The reference to it is
+/// shorter.
+const MIN_OMITTED: usize = 256;
 
 /// Start of the JSON of a [`SharedRequest`].
 const SHARED: &str = r#"{"echoed":"#;
@@ -82,7 +85,7 @@ fn with_echoed(stored: &SharedRequest, echo: &str) -> Result<String, String> {
 
 /// Writer of a request's JSON that omits the long texts of the echo.
 struct SharingWriter<'a> {
-    /// Starts of the long texts of the echo.
+    /// Starts of the texts of the echo that may be omitted.
     known: HashMap<&'a [u8], usize>,
     json: Vec<u8>,
     strings: StringScan,
@@ -97,7 +100,7 @@ impl<'a> SharingWriter<'a> {
         let texts = texts.filter_map(|(at, byte)| strings.end_at(at, *byte));
         Self {
             known: texts
-                .filter(|text| text.len() >= LONG_TEXT)
+                .filter(|text| text.len() >= MIN_OMITTED)
                 .map(|text| (&echo[text.clone()], text.start))
                 .collect(),
             json: Vec::new(),
@@ -137,7 +140,7 @@ impl Write for SharingWriter<'_> {
         for (index, byte) in bytes.iter().enumerate() {
             let at = self.json.len() + index - copied;
             let string = self.strings.end_at(at, *byte);
-            let Some(text) = string.filter(|text| text.len() >= LONG_TEXT) else {
+            let Some(text) = string.filter(|text| text.len() >= MIN_OMITTED) else {
                 continue;
             };
             if let Some(before) = text.start.checked_sub(self.json.len()) {

@@ -50,7 +50,16 @@ fn long_texts_are_stored_only_in_the_echo() {
 }
 
 #[test]
-fn requests_without_long_texts_have_the_former_form() {
+fn texts_of_many_messages_are_stored_only_in_the_echo() {
+    let text = |n: usize| json!(format!("{n} {}", "x".repeat(1_000)));
+    let contents: Vec<Value> = (0..100).map(text).collect();
+    let (request, echo) = request(&contents);
+    let text = assert_reads_back(&request, echo.text());
+    assert!(text.len() < 30_000, "{}", text.len());
+}
+
+#[test]
+fn requests_with_a_short_echo_have_the_former_form() {
     for content in ["a \"text\"".to_owned(), "x".repeat(LONG_TEXT - 2000)] {
         let (request, echo) = request(&[json!(content)]);
         let text = assert_reads_back(&request, echo.text());
@@ -76,7 +85,11 @@ fn request_with_a_damaged_echo_is_unreadable() {
 }
 
 fn content() -> impl Strategy<Value = Value> {
-    let length = prop_oneof![0..20_usize, LONG_TEXT - 5..LONG_TEXT + 5];
+    let length = prop_oneof![
+        0..20_usize,
+        MIN_OMITTED - 5..MIN_OMITTED + 5,
+        LONG_TEXT - 5..LONG_TEXT + 5
+    ];
     let text = ("[a\"\\\\\n\u{0}é{}\\[\\],:]{1,3}", length).prop_map(|(unit, length)| {
         let text: String = unit.chars().cycle().take(length).collect();
         Value::from(text)
