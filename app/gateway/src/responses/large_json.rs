@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 use serde::Serialize;
 
+use super::chunks::next_chunk;
 use crate::error::ApiError;
 
 /// Size of the first chunk, in bytes. Each further chunk is as large as all before it, up to
@@ -139,7 +140,7 @@ impl HttpBody for ChunkedBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let chunk = self.chunks.pop_front();
+        let chunk = next_chunk(&mut self.chunks);
         self.left -= chunk.as_ref().map_or(0, Bytes::len) as u64;
         Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
     }

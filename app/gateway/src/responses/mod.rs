@@ -1,6 +1,7 @@
 //! JSON of runs, threads, assistants, snapshots, journal rows and feedback for clients. Pure.
 
 mod assistant;
+mod chunks;
 mod cron;
 pub mod documented;
 mod event;
@@ -17,6 +18,7 @@ mod thread;
 mod view;
 
 pub use assistant::{assistant_json, version_json};
+pub use chunks::{MIN_CHUNK, next_chunk};
 pub use cron::cron_json;
 pub use event::event_json;
 pub use feedback::{feedback_json, feedback_short_json};

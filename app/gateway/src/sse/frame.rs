@@ -7,10 +7,12 @@ use bytes::{Bytes, BytesMut};
 use harness::runtime::stream_bridge::{EventData, Gap, StreamEvent};
 
 use crate::dialect::Dialect;
+use crate::responses::{MIN_CHUNK, next_chunk};
 
-/// Data of at least this size is shared without a copy; smaller data is copied into one chunk with
-/// its neighbours.
-const MIN_SHARED_BYTES: usize = 16 * 1024;
+/// Size of an event's data, in bytes, from which its pieces are copied only when they are sent.
+const LARGE_DATA: usize = 1 << 20;
+/// Minimum size of such a piece, in bytes. A smaller copy uses less memory than a piece.
+const MIN_PIECE: usize = 512;
 
 /// Format of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +54,7 @@ impl Frames {
         if self.ready.is_empty() && !self.buffer.is_empty() {
             self.ready.push_back(self.buffer.split().freeze());
         }
-        let chunk = self.ready.pop_front()?;
+        let chunk = next_chunk(&mut self.ready)?;
         self.size -= chunk.len();
         Some(chunk)
     }
@@ -60,17 +62,17 @@ impl Frames {
     /// Adds an event of a run.
     pub fn event(&mut self, event: &StreamEvent) {
         let id = self.style.ids.then_some(event.id);
-        self.frame(&event.event, event.data.pieces(), id);
+        self.frame(&event.event, &event.data, id);
     }
 
     /// Adds an event under another id than its run's.
     pub fn named(&mut self, event: &str, data: &EventData, id: impl Display) {
-        self.frame(event, data.pieces(), Some(id));
+        self.frame(event, data, Some(id));
     }
 
     /// Adds an event of a thread's log, whose id is its position.
     pub(crate) fn logged(&mut self, event: &str, data: &Bytes, position: u64) {
-        self.frame(event, [data], Some(position));
+        self.frame(event, &data.clone().into(), Some(position));
     }
 
     /// Adds a gap of a replay; at most the run's end follows it.
@@ -78,12 +80,12 @@ impl Frames {
         let data = serde_json::to_vec(gap)
             .map(Bytes::from)
             .unwrap_or_else(|_| Bytes::from_static(b"null"));
-        self.frame("gap", [&data], None::<u64>);
+        self.frame("gap", &data.into(), None::<u64>);
     }
 
     /// Adds the run's end.
     pub fn end(&mut self) {
-        self.frame("end", [&Bytes::from_static(b"null")], None::<u64>);
+        self.frame("end", &Bytes::from_static(b"null").into(), None::<u64>);
     }
 
     /// Adds a comment that keeps the connection alive.
@@ -94,18 +96,17 @@ impl Frames {
         self.put(end);
     }
 
-    fn frame<'a>(
-        &mut self,
-        event: &str,
-        data: impl IntoIterator<Item = &'a Bytes>,
-        id: Option<impl Display>,
-    ) {
+    fn frame(&mut self, event: &str, data: &EventData, id: Option<impl Display>) {
         let end = self.style.dialect.line_end();
         for piece in ["event: ", event, end, "data: "] {
             self.put(piece);
         }
-        for piece in data {
-            self.data(piece);
+        let min_shared = match data.len() {
+            0..LARGE_DATA => MIN_CHUNK,
+            _ => MIN_PIECE,
+        };
+        for piece in data.pieces() {
+            self.data(piece, min_shared);
         }
         self.put(end);
         if let Some(id) = id {
@@ -125,13 +126,15 @@ impl Frames {
         self.size += text.len();
     }
 
-    fn data(&mut self, data: &Bytes) {
+    fn data(&mut self, data: &Bytes, min_shared: usize) {
         self.size += data.len();
-        if data.len() < MIN_SHARED_BYTES {
+        if data.len() < min_shared {
             self.buffer.extend_from_slice(data);
             return;
         }
-        self.ready.push_back(self.buffer.split().freeze());
+        if !self.buffer.is_empty() {
+            self.ready.push_back(self.buffer.split().freeze());
+        }
         self.ready.push_back(data.clone());
     }
 }

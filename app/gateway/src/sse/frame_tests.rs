@@ -64,6 +64,19 @@ fn gap_has_all_fields_of_the_web_ui() {
 }
 
 #[test]
+fn pieces_of_large_data_are_shared_until_they_are_sent() {
+    let piece = Bytes::from(vec![b'x'; MIN_PIECE]);
+    let pieces = vec![piece; LARGE_DATA / MIN_PIECE];
+    let mut frames = Frames::new(DEERFLOW);
+    frames.named("values", &pieces.into(), 1);
+    assert!(frames.buffer.capacity() < MIN_CHUNK);
+    let chunks: Vec<usize> = std::iter::from_fn(|| Some(frames.next_chunk()?.len())).collect();
+    assert!((17..20).contains(&chunks.len()), "{chunks:?}");
+    let rest = "event: values\ndata: \nid: 1\n\n".len();
+    assert_eq!((chunks.iter().sum(), frames.size()), (LARGE_DATA + rest, 0));
+}
+
+#[test]
 fn small_frames_form_one_chunk_and_large_data_is_shared() {
     let mut frames = Frames::new(DEERFLOW);
     frames.event(&event(b"1"));
@@ -71,7 +84,7 @@ fn small_frames_form_one_chunk_and_large_data_is_shared() {
     assert!(frames.next_chunk().is_some());
     assert!(frames.next_chunk().is_none());
     let large = StreamEvent {
-        data: Bytes::from(vec![b'x'; MIN_SHARED_BYTES]).into(),
+        data: Bytes::from(vec![b'x'; MIN_CHUNK]).into(),
         ..event(b"")
     };
     frames.event(&large);

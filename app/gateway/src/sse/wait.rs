@@ -20,12 +20,12 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::guard::DisconnectGuard;
 use crate::dialect::Dialect;
-use crate::responses::body_of_chunks;
+use crate::responses::{body_of_chunks, next_chunk};
 
 struct WaitingBody {
     outcome: Option<BoxFuture<'static, Result<WaitOutcome, RunError>>>,
-    /// Parts of the outcome that are not sent yet.
-    ended: VecDeque<io::Result<Bytes>>,
+    /// Texts of the outcome that are not sent yet.
+    ended: VecDeque<Bytes>,
     heartbeat: Interval,
     guard: Option<DisconnectGuard>,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -37,25 +37,28 @@ impl Stream for WaitingBody {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         let Some(outcome) = &mut this.outcome else {
-            return Poll::Ready(this.ended.pop_front());
+            return Poll::Ready(next_chunk(&mut this.ended).map(Ok));
         };
         if let Some(guard) = &mut this.guard {
             guard.arm();
         }
         let ended = match outcome.as_mut().poll(cx) {
-            Poll::Ready(outcome) => Some(chunks_of(outcome).map(Ok).collect()),
+            Poll::Ready(outcome) => Some(Ok(texts_of(outcome).collect())),
             Poll::Pending if this.shutdown.as_mut().poll(cx).is_ready() => {
-                let stopped = io::Error::other("the server is shutting down");
-                Some([Err(stopped)].into())
+                Some(Err(io::Error::other("the server is shutting down")))
             }
             Poll::Pending => None,
         };
         if let Some(ended) = ended {
-            (this.outcome, this.ended) = (None, ended);
+            this.outcome = None;
             if let Some(guard) = &mut this.guard {
                 guard.disarm();
             }
-            return Poll::Ready(this.ended.pop_front());
+            let chunk = ended.map(|ended| {
+                this.ended = ended;
+                next_chunk(&mut this.ended)
+            });
+            return Poll::Ready(chunk.transpose());
         }
         this.heartbeat
             .poll_tick(cx)
@@ -63,9 +66,9 @@ impl Stream for WaitingBody {
     }
 }
 
-/// Returns the body for an outcome, in chunks. The status line is already sent, so a failure is
+/// Returns the body for an outcome, in pieces. The status line is already sent, so a failure is
 /// reported in the body.
-fn chunks_of(outcome: Result<WaitOutcome, RunError>) -> impl Iterator<Item = Bytes> {
+fn texts_of(outcome: Result<WaitOutcome, RunError>) -> impl Iterator<Item = Bytes> {
     body_of(outcome)
         .into_pieces()
         .filter(|piece| !piece.is_empty())
@@ -119,7 +122,7 @@ pub fn ended_json(
     outcome_response(
         dialect,
         location,
-        body_of_chunks(chunks_of(outcome).collect()),
+        body_of_chunks(texts_of(outcome).collect()),
     )
 }
 

@@ -18,6 +18,11 @@ const ENVELOPE_BYTES: usize = 512;
 /// Smaller ones are copied into one piece.
 const MIN_SHARED_BYTES: usize = 64 << 10;
 
+/// The same for a state with at least [`LARGE_STATE`] bytes of messages. A smaller copy uses less
+/// memory than a piece.
+const MIN_SHARED_BYTES_OF_LARGE: usize = 512;
+const LARGE_STATE: usize = 1 << 20;
+
 /// Serializes the state, with pending interrupts under `__interrupt__`. Interrupts are never part
 /// of a stored state.
 pub fn values_json(state: &ThreadState, questions: &[Value]) -> Bytes {
@@ -46,17 +51,23 @@ fn json_len(message: &Message) -> usize {
 pub(super) struct Pieces {
     finished: Vec<Bytes>,
     last: BytesMut,
+    min_shared: usize,
 }
 
 impl Pieces {
     /// Creates an empty list whose buffer has room for the small ones of these messages and for the
     /// part after them.
     pub(super) fn for_messages(messages: &[Message]) -> Self {
-        let lens = messages.iter().map(|message| json_len(message) + 1);
-        let copied: usize = lens.filter(|len| *len <= MIN_SHARED_BYTES).sum();
+        let min_shared = match messages_len(messages) {
+            0..LARGE_STATE => MIN_SHARED_BYTES,
+            _ => MIN_SHARED_BYTES_OF_LARGE,
+        };
+        let lens = messages.iter().map(json_len);
+        let copied = lens.map(|len| if len < min_shared { len + 1 } else { 1 });
         Self {
             finished: Vec::new(),
-            last: BytesMut::with_capacity(copied + ENVELOPE_BYTES),
+            last: BytesMut::with_capacity(copied.sum::<usize>() + ENVELOPE_BYTES),
+            min_shared,
         }
     }
 
@@ -72,7 +83,7 @@ impl Pieces {
             if at > 0 || !is_first {
                 self.last.put_u8(b',');
             }
-            if json_len(message) < MIN_SHARED_BYTES {
+            if json_len(message) < self.min_shared {
                 self.last.put_slice(message.json().get().as_bytes());
             } else {
                 self.finished.push(self.last.split().freeze());
