@@ -3,15 +3,18 @@
 use serde_json::Value;
 
 pub use crate::messages::user_text;
-use crate::messages::{Message, kwargs};
+use crate::messages::{Message, MessageBody, kwargs};
 use crate::tools::builtins::ASK_CLARIFICATION;
 
 /// Reports whether a user wrote the message: it is human, no summary, and visible, or it answers a
 /// question of the agent.
 pub fn is_real_user_message(message: &Message) -> bool {
-    let message = message.without_frame();
-    message.is_human()
-        && message.name.as_deref() != Some("summary")
+    message.is_human() && is_of_a_user(message.without_frame())
+}
+
+/// Reports whether a user wrote the human message with these fields.
+pub(super) fn is_of_a_user(message: &MessageBody) -> bool {
+    message.name.as_deref() != Some("summary")
         && (!message.flag(kwargs::HIDE_FROM_UI)
             || message
                 .additional_kwargs

@@ -11,9 +11,9 @@ use super::delegation::TASK;
 use super::framework_tags::neutralised;
 use super::hooks::Hooks;
 use super::middleware::{Middleware, ModelNext, ToolNext};
-use super::real_user::is_real_user_message;
+use super::real_user::is_of_a_user;
 use crate::messages::marks::{BEGIN_USER_INPUT, END_USER_INPUT};
-use crate::messages::{Content, Message, TextPieces, ToolCall, kwargs};
+use crate::messages::{Content, Message, MessageBody, TextPieces, ToolCall, kwargs};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
 use crate::tools::builtins::TOOL_SEARCH;
@@ -105,9 +105,10 @@ impl Middleware for ToolResultSanitizationMiddleware {
     }
 }
 
-/// Returns the text of a user's message in its frame; `None` for other messages and without text.
-fn framed(message: &Message) -> Option<TextPieces<'_>> {
-    if message.is_blank() || !is_real_user_message(message) {
+/// Returns the text of a human message in its frame; `None` for those that no user wrote and without
+/// text.
+fn framed(message: &MessageBody) -> Option<TextPieces<'_>> {
+    if message.content.is_blank() || !is_of_a_user(message) {
         return None;
     }
     let original = message

@@ -82,11 +82,11 @@ fn with_usage(answer: &Message, costs: &[TokenCount]) -> Message {
             output_tokens,
             total_tokens,
         } = sum;
-        *usage = UsageMetadata {
+        **usage = UsageMetadata {
             input_tokens,
             output_tokens,
             total_tokens,
-            ..std::mem::take(usage)
+            ..std::mem::take(&mut **usage)
         };
         body.additional_kwargs
             .insert(kwargs::SUBAGENT_USAGE_ATTRIBUTED.to_owned(), true.into());

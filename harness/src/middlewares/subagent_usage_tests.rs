@@ -20,11 +20,11 @@ fn answer(id: &str, calls: &[&str], total: u64) -> Message {
             .iter()
             .map(|id| ToolCall::new(*id, "task", Map::new()))
             .collect();
-        *usage_metadata = Some(UsageMetadata {
+        *usage_metadata = Some(Box::new(UsageMetadata {
             input_tokens: total - 1,
             output_tokens: 1,
             ..UsageMetadata::default()
-        });
+        }));
     })
 }
 

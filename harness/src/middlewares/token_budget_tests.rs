@@ -118,10 +118,10 @@ fn nearest_limit_counts_and_new_question_resets() {
         let MessageKind::Ai { usage_metadata, .. } = &mut body.kind else {
             return;
         };
-        *usage_metadata = Some(UsageMetadata {
+        *usage_metadata = Some(Box::new(UsageMetadata {
             total_tokens: 5,
             ..UsageMetadata::default()
-        });
+        }));
     });
     let task = Message::tool(
         &ToolCall::new("t", "task", Map::new()),

@@ -44,10 +44,10 @@ fn result(id: &str) -> Message {
 fn answer(text: &str, total: u64) -> Message {
     Message::ai(text).with(|body| {
         if let MessageKind::Ai { usage_metadata, .. } = &mut body.kind {
-            *usage_metadata = Some(UsageMetadata {
+            *usage_metadata = Some(Box::new(UsageMetadata {
                 total_tokens: total,
                 ..UsageMetadata::default()
-            });
+            }));
         }
     })
 }

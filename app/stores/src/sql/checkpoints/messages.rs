@@ -132,11 +132,11 @@ impl MessageReader<'_> {
         let json: String = read_checkpoints(row.try_get_by_index(0))?;
         drop(row);
         heavy_poll(Size::bytes(json.len())).await;
-        messages.insert(position, self.parse(position, &json)?);
+        messages.insert(position, self.parse(position, json)?);
         Ok(true)
     }
 
-    fn parse(&self, position: u64, json: &str) -> Result<Message, CheckpointError> {
+    fn parse(&self, position: u64, json: impl Into<String>) -> Result<Message, CheckpointError> {
         Message::from_stored(json)
             .map_err(|error| self.damaged(&position.to_string(), &error.to_string()))
     }

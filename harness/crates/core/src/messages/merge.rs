@@ -90,7 +90,7 @@ impl MessageAccumulator {
         let kind = MessageKind::Ai {
             tool_calls,
             invalid_tool_calls: vec![],
-            usage_metadata: self.usage.clone(),
+            usage_metadata: self.usage.clone().map(Box::new),
         };
         self.clone().into_message(kind)
     }
@@ -116,7 +116,7 @@ impl MessageAccumulator {
         self.into_message(MessageKind::Ai {
             tool_calls,
             invalid_tool_calls,
-            usage_metadata: usage,
+            usage_metadata: usage.map(Box::new),
         })
     }
 
@@ -146,7 +146,7 @@ impl MessageAccumulator {
         let kind = MessageKind::Ai {
             tool_calls: vec![],
             invalid_tool_calls: vec![],
-            usage_metadata: self.usage.clone(),
+            usage_metadata: self.usage.clone().map(Box::new),
         };
         Some(self.into_message(kind).with(|body| {
             body.additional_kwargs

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::late_fields::Fields;
 use super::message_body::{MessageBody, MessageKind, ToolStatus};
 use super::provider_json::Cache;
+use super::text_pieces::Frame;
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
 use crate::ids::IdSource;
 use crate::json_size::{LARGE_TEXT, json_bytes, raw_value_of_size};
@@ -23,7 +23,11 @@ const MAX_CACHED: usize = 1 << 20;
 
 /// A message. Clones share one allocation and its JSON.
 #[derive(Debug, Clone)]
-pub struct Message(pub(super) Arc<Inner>);
+pub struct Message {
+    pub(super) inner: Arc<Inner>,
+    /// Creates the text that models receive instead of that of the fields.
+    pub(super) frame: Option<Frame>,
+}
 
 /// Fields of a message, and what is derived from them at the first use.
 ///
@@ -33,11 +37,12 @@ pub struct Message(pub(super) Arc<Inner>);
 #[repr(C)]
 pub(super) struct Inner {
     pub(super) traits: Traits,
-    pub(super) framed: OnceLock<Option<Message>>,
     pub(super) wire: Cache<Inner>,
     size: OnceLock<TextSize>,
     json: OnceLock<Arc<Box<RawValue>>>,
-    pub(super) fields: Fields<Message>,
+    pub(super) fields: MessageBody,
+    /// Form for models, built when its fields are read; `None` if it has the same fields.
+    pub(super) framed: OnceLock<Option<Message>>,
 }
 
 /// Properties that every request to a model tests of all messages.
@@ -78,34 +83,39 @@ impl Traits {
 impl Deref for Message {
     type Target = MessageBody;
     fn deref(&self) -> &MessageBody {
-        self.0.fields.get()
+        &self.own_or_form().inner.fields
     }
 }
 
 impl PartialEq for Message {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || **self == **other
+        self.is_same(other) || **self == **other
+    }
+}
+
+impl From<MessageBody> for Inner {
+    fn from(fields: MessageBody) -> Self {
+        Self {
+            traits: Traits::of(&fields),
+            wire: Cache::default(),
+            size: OnceLock::new(),
+            json: OnceLock::new(),
+            fields,
+            framed: OnceLock::new(),
+        }
     }
 }
 
 impl From<MessageBody> for Message {
     fn from(body: MessageBody) -> Self {
-        Self::of_fields(Traits::of(&body), Fields::Own(body))
+        Self {
+            inner: Arc::new(body.into()),
+            frame: None,
+        }
     }
 }
 
 impl Message {
-    pub(super) fn of_fields(traits: Traits, fields: Fields<Self>) -> Self {
-        Self(Arc::new(Inner {
-            traits,
-            framed: OnceLock::new(),
-            wire: Cache::default(),
-            size: OnceLock::new(),
-            json: OnceLock::new(),
-            fields,
-        }))
-    }
-
     /// Creates a user message.
     pub fn human(content: impl Into<Content>) -> Self {
         MessageBody::new(MessageKind::Human, content).into()
@@ -160,18 +170,16 @@ impl Message {
     /// Returns the message with some fields changed. Copies its fields only if other clones exist.
     #[must_use]
     pub fn into_with(mut self, change: impl FnOnce(&mut MessageBody)) -> Self {
-        let Some(inner) = Arc::get_mut(&mut self.0) else {
+        let own = Arc::get_mut(&mut self.inner).filter(|_| self.frame.is_none());
+        let Some(inner) = own else {
             return self.with(change);
         };
-        let Fields::Own(body) = &mut inner.fields else {
-            return self.with(change);
-        };
-        change(body);
-        inner.traits = Traits::of(body);
-        inner.framed = OnceLock::new();
+        change(&mut inner.fields);
+        inner.traits = Traits::of(&inner.fields);
         inner.wire = Cache::default();
         inner.size = OnceLock::new();
         inner.json = OnceLock::new();
+        inner.framed = OnceLock::new();
         self
     }
 
@@ -191,9 +199,9 @@ impl Message {
     }
 
     fn shared_json(&self) -> &Arc<Box<RawValue>> {
-        let body: &MessageBody = self;
-        let built = || json_of(body).unwrap_or_else(|_| RawValue::NULL.to_owned());
-        self.0.json.get_or_init(|| Arc::new(built()))
+        let Inner { json, fields, .. } = &*self.own_or_form().inner;
+        let serialized = || json_of(fields).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        json.get_or_init(|| Arc::new(serialized()))
     }
 
     /// Returns the message as JSON, like [`Message::json`]. The bytes share its memory.
@@ -204,21 +212,19 @@ impl Message {
     /// Reports whether both are clones of one message. `false` for equal messages of different
     /// origin.
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.inner, &other.inner) && self.frame.is_some() == other.frame.is_some()
     }
 
-    /// Returns the text size of the message, measured at the first call. The form of a large text
-    /// for models has the size of the text without its frame.
+    /// Returns the text size of the message, measured at the first call. The form for models has the
+    /// size of the text without its frame.
     pub fn size(&self) -> TextSize {
-        *self.0.size.get_or_init(|| match &self.0.fields {
-            Fields::Own(body) => TextSize::of_message(&body.content, self.tool_calls()),
-            Fields::Late(form) => form.base().size(),
-        })
+        let Inner { size, fields, .. } = &*self.inner;
+        *size.get_or_init(|| TextSize::of_message(&fields.content, self.tool_calls()))
     }
 
     /// Reports whether the forms of the message for models are too large to cache.
     pub fn is_large(&self) -> bool {
-        self.0.traits.has_large_content || {
+        self.inner.traits.has_large_content || {
             let TextSize { narrow, wide } = self.size();
             narrow + wide > MAX_CACHED as u64
         }
@@ -226,22 +232,28 @@ impl Message {
 
     /// Parses a message from the JSON that [`Message::json`] returned, and caches this JSON, so
     /// that the message is not serialized again.
-    pub fn from_stored(json: &str) -> serde_json::Result<Self> {
-        let message: Self = serde_json::from_str(json)?;
+    pub fn from_stored(json: impl Into<String>) -> serde_json::Result<Self> {
+        let json = json.into();
+        let message: Self = serde_json::from_str(&json)?;
         // The message is new, so the JSON is not set yet.
-        let json = RawValue::from_string(json.to_owned())?;
-        let _first = message.0.json.set(Arc::new(json));
+        let json = RawValue::from_string(json)?;
+        let _first = message.inner.json.set(Arc::new(json));
         Ok(message)
+    }
+
+    /// Returns the kind, which a form for models shares with its message.
+    fn kind(&self) -> &MessageKind {
+        &self.inner.fields.kind
     }
 
     /// Returns the type name on the wire: `human`, `system`, `ai`, `tool`, `remove`.
     pub fn type_name(&self) -> &'static str {
-        self.kind.type_name()
+        self.kind().type_name()
     }
 
     /// Returns the calls of an AI message; none for other kinds.
     pub fn tool_calls(&self) -> &[ToolCall] {
-        match &self.kind {
+        match self.kind() {
             MessageKind::Ai { tool_calls, .. } => tool_calls,
             _ => &[],
         }
@@ -250,7 +262,7 @@ impl Message {
     /// Returns the ids of all calls of an AI message that get results, including those with invalid
     /// arguments.
     pub fn call_ids(&self) -> impl Iterator<Item = &str> {
-        let unreadable: &[InvalidToolCall] = match &self.kind {
+        let unreadable: &[InvalidToolCall] = match self.kind() {
             MessageKind::Ai {
                 invalid_tool_calls, ..
             } => invalid_tool_calls,
@@ -264,7 +276,7 @@ impl Message {
 
     /// Returns the id of the call that a tool message answers.
     pub fn tool_call_id(&self) -> Option<&str> {
-        match &self.kind {
+        match self.kind() {
             MessageKind::Tool { tool_call_id, .. } => Some(tool_call_id),
             _ => None,
         }
@@ -272,42 +284,40 @@ impl Message {
 
     /// Returns the token counts of an AI message.
     pub fn usage(&self) -> Option<&UsageMetadata> {
-        match &self.kind {
-            MessageKind::Ai { usage_metadata, .. } => usage_metadata.as_ref(),
+        match self.kind() {
+            MessageKind::Ai { usage_metadata, .. } => usage_metadata.as_deref(),
             _ => None,
         }
     }
 
     /// Reports whether it is a model's message.
     pub fn is_ai(&self) -> bool {
-        self.0.traits.is_ai
+        self.inner.traits.is_ai
     }
 
     /// Reports whether it is a user's message.
     pub fn is_human(&self) -> bool {
-        self.0.traits.is_human
+        self.inner.traits.is_human
     }
 
     /// Reports whether it is the result of a tool call.
     pub fn is_result(&self) -> bool {
-        self.0.traits.is_result
+        self.inner.traits.is_result
     }
 
     /// Reports whether it has tool calls: parsed, with invalid arguments, or in the provider's form.
     pub fn has_calls(&self) -> bool {
-        self.0.traits.has_calls
+        self.inner.traits.has_calls
     }
 
     /// Reports whether its content has no text but whitespace.
     pub fn is_blank(&self) -> bool {
-        self.0.traits.is_blank
+        self.inner.traits.is_blank
     }
 
     /// Reports whether `additional_kwargs[key]` is `true`.
     pub fn flag(&self, key: &str) -> bool {
-        self.additional_kwargs
-            .get(key)
-            .is_some_and(|value| value == &Value::Bool(true))
+        self.inner.fields.flag(key)
     }
 }
 
@@ -331,7 +341,7 @@ mod tests {
     fn json_of_a_large_text_is_the_same_as_of_others() {
         for text in ["x".repeat(LARGE_TEXT), "\"\n".repeat(LARGE_TEXT)] {
             let message = Message::human(text);
-            let json = to_raw_value(message.0.fields.get()).unwrap();
+            let json = to_raw_value(&message.inner.fields).unwrap();
             assert_eq!(message.json().get(), json.get());
         }
     }

@@ -30,7 +30,7 @@ pub enum MessageKind {
         /// Calls with invalid arguments.
         invalid_tool_calls: Vec<InvalidToolCall>,
         /// Token usage, if the provider reported it.
-        usage_metadata: Option<UsageMetadata>,
+        usage_metadata: Option<Box<UsageMetadata>>,
     },
     /// Result of a tool.
     Tool {
@@ -86,6 +86,13 @@ impl MessageBody {
             response_metadata: Map::new(),
             kind,
         }
+    }
+
+    /// Reports whether `additional_kwargs[key]` is `true`.
+    pub fn flag(&self, key: &str) -> bool {
+        self.additional_kwargs
+            .get(key)
+            .is_some_and(|value| value == &Value::Bool(true))
     }
 
     /// Returns a copy with another text: see [`Content::with_text`].

@@ -26,7 +26,7 @@ struct WireMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     invalid_tool_calls: Option<&'a [InvalidToolCall]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage_metadata: Option<&'a Option<UsageMetadata>>,
+    usage_metadata: Option<&'a Option<Box<UsageMetadata>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ impl TryFrom<LooseMessage> for Message {
             "ai" | "assistant" | "AIMessageChunk" => MessageKind::Ai {
                 tool_calls: loose.tool_calls.unwrap_or_default(),
                 invalid_tool_calls: loose.invalid_tool_calls.unwrap_or_default(),
-                usage_metadata: loose.usage_metadata,
+                usage_metadata: loose.usage_metadata.map(Box::new),
             },
             "tool" | "function" => MessageKind::Tool {
                 tool_call_id: loose.tool_call_id.ok_or_else(|| {

@@ -7,7 +7,6 @@ mod framed;
 pub mod framework_tags;
 mod invalid;
 pub mod json_repair;
-mod late_fields;
 mod merge;
 mod message;
 mod message_body;
@@ -22,7 +21,6 @@ mod user_text;
 
 pub use chunk::{MessageChunk, ToolCallChunk};
 pub use content::{Content, block_text};
-pub use framed::Frame;
 pub use invalid::InvalidMessage;
 pub use merge::MessageAccumulator;
 pub use message::{Message, REMOVE_ALL};
@@ -30,7 +28,7 @@ pub use message_body::{MessageBody, MessageKind, ToolStatus};
 #[cfg(any(test, feature = "testkit"))]
 pub use message_json::SERIALIZED;
 pub use size::TextSize;
-pub use text_pieces::TextPieces;
+pub use text_pieces::{Frame, TextPieces};
 pub use tool_call::{InvalidToolCall, ToolCall};
 pub use usage::UsageMetadata;
 pub use user_text::user_text;

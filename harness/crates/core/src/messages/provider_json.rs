@@ -27,9 +27,9 @@ pub(super) enum Cached<T> {
 #[derive(Debug)]
 pub(super) struct Joined<T> {
     pub(super) format: u64,
-    /// The messages after the first. Weak, because messages in different orders in two lists would
-    /// otherwise retain each other.
-    pub(super) following: Box<[Weak<T>]>,
+    /// The messages after the first, and whether each was in its form for models. Weak, because
+    /// messages in different orders in two lists would otherwise retain each other.
+    pub(super) following: Box<[(Weak<T>, bool)]>,
     pub(super) json: Bytes,
 }
 

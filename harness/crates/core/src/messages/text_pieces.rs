@@ -5,6 +5,12 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use super::MessageBody;
+
+/// Creates the text of a message's form that models receive; `None` if the message has no other
+/// form.
+pub type Frame = fn(&MessageBody) -> Option<TextPieces<'_>>;
+
 /// Text in pieces, which is serialized as one string without being joined in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPieces<'a>(Vec<Cow<'a, str>>);

@@ -14,11 +14,14 @@ use deerflow_core::messages::{Content, Message, MessageKind, ToolStatus};
 pub(super) fn turns(request: &ModelRequest, origin: &ModelOrigin) -> Vec<Value> {
     let mut turns = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
-        match &message.kind {
+        match &message.without_frame().kind {
             MessageKind::System | MessageKind::Remove => {}
-            MessageKind::Human => {
-                push_turn(&mut turns, "user", "content", content(&message.content))
-            }
+            MessageKind::Human => push_turn(
+                &mut turns,
+                "user",
+                "content",
+                content(&message.sent_content()),
+            ),
             MessageKind::Ai { .. } => {
                 push_turn(&mut turns, "assistant", "content", answer(message, origin))
             }

@@ -23,11 +23,14 @@ pub(super) fn contents(request: &ModelRequest, origin: &ModelOrigin) -> Vec<Valu
     // Results must contain the function name, which not every tool message has.
     let mut names: HashMap<&str, &str> = HashMap::new();
     for message in &request.messages {
-        match &message.kind {
+        match &message.without_frame().kind {
             MessageKind::System | MessageKind::Remove => {}
-            MessageKind::Human => {
-                push_turn(&mut contents, "user", "parts", parts(&message.content))
-            }
+            MessageKind::Human => push_turn(
+                &mut contents,
+                "user",
+                "parts",
+                parts(&message.sent_content()),
+            ),
             MessageKind::Ai { tool_calls, .. } => {
                 names.extend(
                     tool_calls

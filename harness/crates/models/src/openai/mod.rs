@@ -8,10 +8,9 @@ mod decode;
 mod dialect;
 mod embeddings;
 mod event;
-mod large_user_message;
 mod reasoning_details;
 mod text_calls;
-mod user_content;
+mod user_message;
 mod wire;
 
 pub(crate) use chat::ChatCompletions;

@@ -1,17 +1,17 @@
-//! JSON of a user message with a large content, serialized without copies of its texts and images.
+//! User messages in chat completions, serialized without copies of their texts and images.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::dialect::Dialect;
-use super::user_content::{block, sent_name};
-use deerflow_core::messages::{Content, Message, TextPieces, block_text};
+use crate::http::{Block, Image, wire_name};
+use deerflow_core::messages::{Content, MessageBody, TextPieces, block_text};
 
 /// User message as the API reads it.
 #[derive(Debug, Serialize)]
-pub(super) struct LargeUserMessage<'a> {
+pub(super) struct UserMessage<'a> {
     role: &'static str,
     content: UserContent<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,22 +36,23 @@ enum UserBlock<'a> {
     Other(Cow<'a, Value>),
 }
 
-impl<'a> LargeUserMessage<'a> {
-    /// Returns a user message in the form that models receive; `None` for messages of other roles.
-    pub(super) fn of(message: &'a Message, dialect: Dialect) -> Option<Self> {
-        let framed = message.framed_text();
-        let message = message.without_frame();
-        message.is_human().then(|| Self {
+impl<'a> UserMessage<'a> {
+    /// Returns a human message with the text `framed`, or with its own if that is `None`.
+    pub(super) fn new(
+        message: &'a MessageBody,
+        framed: Option<TextPieces<'a>>,
+        dialect: Dialect,
+    ) -> Self {
+        Self {
             role: "user",
-            content: UserContent::of(&message.content, framed, dialect),
+            content: UserContent::new(&message.content, framed, dialect),
             name: sent_name(message, dialect),
-        })
+        }
     }
 }
 
 impl<'a> UserContent<'a> {
-    /// Returns a content with the text `framed`, if there is one, at the place of its own.
-    fn of(content: &'a Content, framed: Option<TextPieces<'a>>, dialect: Dialect) -> Self {
+    fn new(content: &'a Content, framed: Option<TextPieces<'a>>, dialect: Dialect) -> Self {
         let blocks = match content {
             Content::Blocks(blocks) if !dialect.flattens_content => blocks,
             _ => {
@@ -61,11 +62,10 @@ impl<'a> UserContent<'a> {
         let Some(text) = framed else {
             return Self::Blocks(others(blocks).collect());
         };
-        let before = blocks
-            .iter()
-            .take_while(|block| block_text(block).is_none());
-        let (before, after) = blocks.split_at(before.count());
-        let after = after.iter().filter(|block| block_text(block).is_none());
+        // The text is where `Content::with_text` places it.
+        let is_text = |block: &Value| block_text(block).is_some();
+        let (before, after) = blocks.split_at(blocks.iter().position(is_text).unwrap_or(0));
+        let after = after.iter().filter(|block| !is_text(block));
         let kind = "text";
         let text = UserBlock::Framed { kind, text };
         Self::Blocks(others(before).chain([text]).chain(others(after)).collect())
@@ -76,6 +76,32 @@ fn others<'a>(blocks: impl IntoIterator<Item = &'a Value>) -> impl Iterator<Item
     blocks.into_iter().filter_map(block).map(UserBlock::Other)
 }
 
+/// Converts a content block. Images in other providers' formats become data URLs. Blocks that only
+/// models write are omitted. Unknown blocks are passed through.
+fn block(block: &Value) -> Option<Cow<'_, Value>> {
+    // Unchanged, because it may contain the detail level of the image.
+    if block.get("image_url").is_some_and(Value::is_object) {
+        return Some(Cow::Borrowed(block));
+    }
+    match Block::read(block)? {
+        Block::Text(text) => Some(Cow::Owned(json!({"type": "text", "text": text}))),
+        Block::Image(image) => Some(Cow::Owned(image_url(&image))),
+        Block::Model(_) => None,
+        Block::Other(other) => other.is_object().then_some(Cow::Borrowed(other)),
+    }
+}
+
+/// Converts an image.
+pub(super) fn image_url(image: &Image<'_>) -> Value {
+    json!({"type": "image_url", "image_url": {"url": image.address()}})
+}
+
+/// Returns the name of the author of a message as the API accepts it.
+pub(super) fn sent_name(message: &MessageBody, dialect: Dialect) -> Option<String> {
+    let name = message.name.as_deref().filter(|_| !dialect.drops_names);
+    name.and_then(wire_name)
+}
+
 #[cfg(test)]
-#[path = "large_user_message_tests.rs"]
+#[path = "user_message_tests.rs"]
 mod tests;

@@ -1,41 +1,51 @@
-//! Tests of large user messages: the conversion of the other messages is the reference.
+//! Tests of user messages in the form that models receive: a message with the fields of the form is
+//! the reference.
 
 use serde_json::json;
 
 use super::*;
-use crate::openai::wire;
+use deerflow_core::messages::Message;
 
-fn assert_sent_like_others(message: &Message) {
-    for flattens_content in [false, true] {
-        let dialect = Dialect {
-            flattens_content,
-            ..Dialect::OPENAI
-        };
-        let sent = LargeUserMessage::of(message, dialect).map(|message| json!(message));
-        assert!(sent == wire::message(message, dialect), "a message differs");
-    }
+fn sent(message: &Message, dialect: Dialect) -> Value {
+    let framed = message.framed_text();
+    json!(UserMessage::new(message.without_frame(), framed, dialect))
 }
 
 #[test]
-fn large_user_messages_are_sent_like_others() {
-    let long = "long \"text\"\n".repeat(100_000);
+fn framed_messages_are_sent_like_those_with_their_fields() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}});
     let other_image = json!({"type": "image", "mime_type": "image/png", "base64": "AAAA"});
+    let flattening = Dialect {
+        flattens_content: true,
+        ..Dialect::OPENAI
+    };
     for content in [
-        Content::Text(long.clone()),
-        Content::Blocks(vec![text(&long)]),
-        Content::Blocks(vec![image, text(&long), other_image, text("b"), json!("c")]),
+        Content::from("a \"text\"\n"),
+        Content::Blocks(vec![text("a")]),
+        Content::Blocks(vec![
+            image.clone(),
+            text("a"),
+            other_image,
+            text("b"),
+            json!("c"),
+        ]),
+        Content::Blocks(vec![image]),
     ] {
         let message = Message::human(content).with(|body| body.name = Some("ann".to_owned()));
-        assert!(message.is_large());
-        assert_sent_like_others(&message);
-        assert_sent_like_others(&message.framed(|_| None));
-        let framed = message.framed(|message| {
+        for dialect in [Dialect::OPENAI, flattening] {
+            let unchanged = sent(&message.framed(|_| None), dialect);
+            assert_eq!(unchanged, sent(&message, dialect));
+        }
+        let form = message.framed(|message| {
             let text = message.content.text_cow();
             Some(TextPieces::new(["> ".into(), text, "\n".into()]))
         });
-        assert_sent_like_others(&framed);
+        let with_its_fields = Message::from(MessageBody::clone(&form));
+        for dialect in [Dialect::OPENAI, flattening] {
+            let sent = sent(&form, dialect);
+            assert_eq!(sent, self::sent(&with_its_fields, dialect));
+            assert!(sent.to_string().contains("> "), "{sent}");
+        }
     }
-    assert!(LargeUserMessage::of(&Message::ai(long), Dialect::OPENAI).is_none());
 }

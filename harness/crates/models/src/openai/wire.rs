@@ -1,13 +1,13 @@
 //! Builds the JSON request of a chat completion. Pure: depends only on the model request and the
 //! effective settings.
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::calls::CALL_EXTRAS_KWARG;
 use super::decode::REASONING_DETAILS_KWARG;
 use super::dialect::Dialect;
-use super::large_user_message::LargeUserMessage;
-use super::user_content::{image_url, sent_name, user_content};
+use super::user_message::{UserMessage, image_url, sent_name};
 use crate::http::{
     Block, JsonPart, RequestBody, Settings, ToolTexts, blocks, short_id, system_text, tool_name,
 };
@@ -104,37 +104,33 @@ fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<JsonPart> {
 
 /// Returns the JSON of a message; `None` if the API has no such message.
 fn sent(message: &Message, dialect: Dialect) -> Option<JsonPart> {
-    let build = |message: &Message| self::message(message, dialect);
+    let build = |message: &Message| json(message, dialect);
     if !message.is_large() {
         let json = message.wire_json(dialect.message_format(), build);
         return json.map(JsonPart::Text);
     }
-    let json = match LargeUserMessage::of(message, dialect) {
-        Some(message) => raw_value(&message),
-        None => raw_value(&build(message)?),
+    let json = String::from(Box::<str>::from(build(message)?));
+    Some(JsonPart::Joined(json.into()))
+}
+
+/// Serializes a message; `None` if the API has no such message.
+fn json(message: &Message, dialect: Dialect) -> Option<Box<RawValue>> {
+    let json = if message.is_human() {
+        let framed = message.framed_text();
+        raw_value(&UserMessage::new(message.without_frame(), framed, dialect))
+    } else {
+        raw_value(&self::message(message, dialect)?)
     };
     // A message of JSON values is serialized without errors.
     json.ok()
-        .map(|json| JsonPart::Joined(String::from(Box::<str>::from(json)).into()))
 }
 
-/// Converts a message; `None` if the API has no such message.
-pub(super) fn message(message: &Message, dialect: Dialect) -> Option<Value> {
+/// Converts an answer or a result; `None` for other messages.
+fn message(message: &Message, dialect: Dialect) -> Option<Value> {
     let mut object = Map::new();
     let mut set = |key: &str, value: Value| object.insert(key.to_owned(), value);
     match &message.kind {
-        MessageKind::System | MessageKind::Remove => return None,
-        MessageKind::Human => {
-            set("role", json!("user"));
-            set(
-                "content",
-                if dialect.flattens_content {
-                    json!(message.content.text())
-                } else {
-                    user_content(&message.content)
-                },
-            );
-        }
+        MessageKind::System | MessageKind::Remove | MessageKind::Human => return None,
         MessageKind::Ai {
             tool_calls,
             invalid_tool_calls,

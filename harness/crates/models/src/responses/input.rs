@@ -14,10 +14,10 @@ const MAX_ID_CHARS: usize = 64;
 pub(super) fn items(request: &ModelRequest, origin: Option<&ModelOrigin>) -> Vec<Value> {
     let mut items = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
-        match &message.kind {
+        match &message.without_frame().kind {
             MessageKind::System | MessageKind::Remove => {}
             MessageKind::Human => {
-                let content = parts(&message.content);
+                let content = parts(&message.sent_content());
                 items.extend(
                     (!content.is_empty()).then(|| json!({"role": "user", "content": content})),
                 );

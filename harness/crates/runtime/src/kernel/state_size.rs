@@ -66,15 +66,15 @@ fn rest_bytes(state: &ThreadState) -> usize {
     STATE_BYTES + histories + channels
 }
 
-/// Returns the bytes of a message: its fields, its JSON and its JSON in the format of a provider. A
-/// user's message also holds a framed copy, of which the main model receives another provider JSON. A
-/// large message holds neither.
+/// Returns the bytes of a message: its fields, its JSON and its JSON in the format of a provider. For
+/// some formats a user's message also holds the fields of its form for models. A large message holds
+/// neither.
 fn message_bytes(message: &Message) -> usize {
     let fields = MESSAGE_BYTES + fields_bytes(message);
     let json = message.json().get().len();
     match (message.is_large(), message.is_human()) {
         (true, _) => fields + json,
-        (false, true) => 2 * fields + 3 * json,
+        (false, true) => 2 * fields + 2 * json,
         (false, false) => fields + 2 * json,
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn every_cached_copy_of_a_text_counts() {
         let text = || "x".repeat(TEXT);
-        assert_eq!(copies(Message::human(text())), 5);
+        assert_eq!(copies(Message::human(text())), 4);
         assert_eq!(copies(Message::ai(text())), 3);
         let in_a_block = Message::ai("").with(|body| {
             body.content = Content::Blocks(vec![json!({"type": "text", "text": text()})]);
