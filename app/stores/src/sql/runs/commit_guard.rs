@@ -96,22 +96,31 @@ pub(super) fn number(commit: &RunCommit) -> i64 {
 const LOCK_THREAD: &str = "SELECT 'locked' FROM threads_meta WHERE thread_id = ? FOR UPDATE";
 
 macro_rules! end_thread {
-    () => {
-        "\
-            UPDATE threads_meta SET updated_at = ?, state_updated_at = ?, display_name = COALESCE(?, display_name), status = CASE WHEN EXISTS (\
+    ($title:literal) => {
+        concat!(
+            "UPDATE threads_meta SET updated_at = ?, state_updated_at = ?, ",
+            $title,
+            "status = CASE WHEN EXISTS (\
                 SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
                     AND runs.status IN ('pending', 'starting', 'running')) THEN 'busy' ELSE ? END \
             WHERE thread_id = ?"
+        )
     };
 }
 
-/// Ends the activity of a thread.
-pub(super) const END_THREAD: &str = end_thread!();
+/// Ends the activity of a thread, and changes its title.
+pub(super) const END_THREAD: &str = end_thread!("display_name = ?, ");
+
+/// Ends the activity of a thread. SQLite writes the indexes of all columns that a statement sets, so
+/// a title that does not change is not set.
+pub(super) const END_THREAD_WITH_ITS_TITLE: &str = end_thread!("");
 
 /// Ends the activity of a thread, and returns its row. SQLite creates a temporary table for the
 /// returned row and a journal for the statement, so prepared commits use [`END_THREAD`].
-const END_AND_RETURN_THREAD: &str =
-    concat!(end_thread!(), " RETURNING 'thread', temporary, status");
+const END_AND_RETURN_THREAD: &str = concat!(
+    end_thread!("display_name = COALESCE(?, display_name), "),
+    " RETURNING 'thread', temporary, status"
+);
 
 fn end_thread(
     statements: &mut StatementBatch,

@@ -18,8 +18,10 @@ use crate::db::quotas::QuotaCheck;
 use crate::db::tx::Prepared;
 use crate::sql::checkpoints::head_columns;
 
-const THREAD_OWNER: &str = "SELECT user_id FROM threads_meta WHERE thread_id = ?1";
-const DELETED_THREAD_OWNER: &str = "SELECT user_id FROM deleted_threads WHERE thread_id = ?1";
+const THREAD_OWNER: &str =
+    "SELECT user_id, assistant_id IS NOT NULL FROM threads_meta WHERE thread_id = ?1";
+const DELETED_THREAD_OWNER: &str =
+    "SELECT user_id, FALSE FROM deleted_threads WHERE thread_id = ?1";
 const INSERT_RUN: &str = "\
     INSERT INTO runs (run_id, thread_id, assistant_id, user_id, status, attempt, model_name, multitask_strategy, metadata_json, \
         kwargs_json, last_batch, recipe_json, webhook, owner, losses, place, due_at, created_at, updated_at) \
@@ -31,11 +33,14 @@ const INSERT_THREAD: &str = "\
         created_at, updated_at, state_updated_at, ttl_micros, keep_latest) \
     VALUES (?1, ?2, ?3, ?4, 'busy', '{}', FALSE, ?5, ?6, ?6, ?6, ?7, ?8)";
 
-const SET_BUSY: &str = "\
+const SET_BUSY: &str =
+    "UPDATE threads_meta SET status = 'busy', updated_at = ?2 WHERE thread_id = ?1";
+
+/// Does the same as [`SET_BUSY`] for a thread without an assistant, and gives it that of the run. SQLite
+/// writes the indexes of all columns that a statement sets.
+const SET_BUSY_WITH_ASSISTANT: &str = "\
     UPDATE threads_meta SET status = 'busy', updated_at = ?2, \
-        run_assistant_id = CASE WHEN assistant_id IS NULL THEN ?3 ELSE run_assistant_id END, \
-        assistant_id = COALESCE(assistant_id, ?4) \
-    WHERE thread_id = ?1";
+        run_assistant_id = ?3, assistant_id = ?4 WHERE thread_id = ?1";
 
 const PIN_CONTENT: &str = "\
     INSERT INTO flow_pins (thread_id, content_hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
@@ -43,7 +48,7 @@ const PIN_CONTENT: &str = "\
 /// State of the thread of a new run.
 enum ThreadState {
     /// It exists, belongs to the user and has no unfinished run.
-    Free,
+    Free { has_assistant: bool },
     /// It does not exist and may be created.
     Absent,
     /// It is missing, or belongs to another user.
@@ -69,7 +74,7 @@ pub(super) fn admit(
             let not_found = AdmitError::ThreadNotFound(new.thread_id.clone());
             return Ok(Prepared::Done(Err(not_found)));
         }
-        ThreadState::Free | ThreadState::Absent => {}
+        ThreadState::Free { .. } | ThreadState::Absent => {}
     }
     if user_is_at_limit(connection, new)? {
         return Ok(Prepared::Unsuited);
@@ -84,8 +89,14 @@ pub(super) fn admit(
         return Ok(Prepared::Unsuited);
     }
     match state {
+        ThreadState::Free {
+            has_assistant: true,
+        } => {
+            let values = params![new.thread_id.as_str(), micros(new.at)];
+            connection.prepare_cached(SET_BUSY)?.execute(values)?;
+        }
         ThreadState::Absent => insert_thread(connection, new)?,
-        _ => set_busy(connection, new)?,
+        _ => set_busy_with_assistant(connection, new)?,
     }
     if let Some(pin) = &new.recipe.pin {
         let values = params![new.thread_id.as_str(), plain(&pin.content_hash)];
@@ -103,11 +114,13 @@ fn thread_state(connection: &Connection, new: &NewRun) -> rusqlite::Result<Threa
     let thread = [new.thread_id.as_str()];
     let user = |sql| {
         let mut statement = connection.prepare_cached(sql)?;
-        let user = statement.query_row(thread, |row| row.get::<_, Option<String>>(0));
-        user.optional()
+        let row = statement.query_row(thread, |row| {
+            Ok((row.get::<_, Option<String>>(0)?, row.get::<_, bool>(1)?))
+        });
+        row.optional()
     };
     let is_foreign = |user: &Option<String>| *user != new.user_id;
-    if let Some(user) = user(THREAD_OWNER)? {
+    if let Some((user, has_assistant)) = user(THREAD_OWNER)? {
         if is_foreign(&user) {
             return Ok(ThreadState::NotFound);
         }
@@ -115,11 +128,11 @@ fn thread_state(connection: &Connection, new: &NewRun) -> rusqlite::Result<Threa
         return Ok(if is_busy {
             ThreadState::Busy
         } else {
-            ThreadState::Free
+            ThreadState::Free { has_assistant }
         });
     }
     let may_create = new.request().scope.if_not_exists() == IfNotExists::Create
-        && !user(DELETED_THREAD_OWNER)?.is_some_and(|user| is_foreign(&user));
+        && !user(DELETED_THREAD_OWNER)?.is_some_and(|(user, _)| is_foreign(&user));
     Ok(if may_create {
         ThreadState::Absent
     } else {
@@ -190,13 +203,15 @@ fn insert_thread(connection: &Connection, new: &NewRun) -> rusqlite::Result<()> 
     Ok(())
 }
 
-fn set_busy(connection: &Connection, new: &NewRun) -> rusqlite::Result<()> {
+fn set_busy_with_assistant(connection: &Connection, new: &NewRun) -> rusqlite::Result<()> {
     let values = params![
         new.thread_id.as_str(),
         micros(new.at),
         named_assistant(new),
         plain(&new.request().assistant),
     ];
-    connection.prepare_cached(SET_BUSY)?.execute(values)?;
+    connection
+        .prepare_cached(SET_BUSY_WITH_ASSISTANT)?
+        .execute(values)?;
     Ok(())
 }

@@ -12,7 +12,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use sea_orm::DbBackend;
 
 use super::calls;
-use super::commit_guard::{CommitCheck, END_THREAD, RunState, is_usual, number, permits};
+use super::commit_guard::{
+    CommitCheck, END_THREAD, END_THREAD_WITH_ITS_TITLE, RunState, is_usual, number, permits,
+};
 use super::commit_outcome::{CommitRefusal, ThreadOutcome};
 use crate::db::clock::now_of;
 use crate::db::entity::{micros, plain, short_title};
@@ -24,7 +26,7 @@ use crate::sql::run_events::insert_events;
 use crate::sql::usage::insert_usage;
 
 const GUARD: &str = "\
-    SELECT runs.thread_id, runs.status, runs.attempt, runs.last_batch, threads_meta.temporary \
+    SELECT runs.thread_id, runs.status, runs.attempt, runs.last_batch, threads_meta.temporary, threads_meta.display_name \
     FROM runs LEFT JOIN threads_meta ON threads_meta.thread_id = runs.thread_id WHERE run_id = ?1";
 
 static UPDATE_RUN: LazyLock<String> = LazyLock::new(|| {
@@ -49,13 +51,13 @@ pub(super) fn commit(
     if !is_usual(commit) {
         return Ok(Prepared::Unsuited);
     }
-    let Some((state, is_temporary)) = run_state(connection, commit)? else {
+    let Some((state, thread)) = run_state(connection, commit)? else {
         return Ok(Prepared::Unsuited);
     };
     let CommitCheck::New(status) = CommitCheck::of(Some(&state), commit) else {
         return Ok(Prepared::Unsuited);
     };
-    if !permits(status, commit) || (commit.end.is_some() && is_temporary) {
+    if !permits(status, commit) || (commit.end.is_some() && thread.is_temporary) {
         return Ok(Prepared::Unsuited);
     }
     let batch = if commit.batch > 0 {
@@ -64,7 +66,7 @@ pub(super) fn commit(
         state.last_batch
     };
     match &commit.end {
-        Some(end) => end_run(connection, commit, end, batch)?,
+        Some(end) => end_run(connection, commit, (end, &thread), batch)?,
         None => update_run(connection, commit, status, batch)?,
     }
     write_calls(connection, commit)?;
@@ -73,11 +75,17 @@ pub(super) fn commit(
     Ok(Prepared::Done(Ok(ThreadOutcome::Retained)))
 }
 
-/// Returns the state of the run, and whether its thread is temporary.
+/// Thread of a run.
+struct ThreadRow {
+    is_temporary: bool,
+    title: Option<String>,
+}
+
+/// Returns the state of the run, and its thread.
 fn run_state(
     connection: &Connection,
     commit: &RunCommit,
-) -> rusqlite::Result<Option<(RunState, bool)>> {
+) -> rusqlite::Result<Option<(RunState, ThreadRow)>> {
     let mut statement = connection.prepare_cached(GUARD)?;
     let state = statement.query_row([commit.run_id.as_str()], |row| {
         let state = RunState {
@@ -86,7 +94,11 @@ fn run_state(
             attempt: row.get(2)?,
             last_batch: row.get(3)?,
         };
-        Ok((state, row.get::<_, Option<bool>>(4)?.unwrap_or_default()))
+        let thread = ThreadRow {
+            is_temporary: row.get::<_, Option<bool>>(4)?.unwrap_or_default(),
+            title: row.get(5)?,
+        };
+        Ok((state, thread))
     });
     state.optional()
 }
@@ -114,17 +126,22 @@ fn update_run(
 fn end_run(
     connection: &Connection,
     commit: &RunCommit,
-    end: &RunEnd,
+    (end, thread): (&RunEnd, &ThreadRow),
     batch: i64,
 ) -> rusqlite::Result<()> {
     let (run, at) = (commit.run_id.as_str(), micros(commit.at));
     let plain_text = |text: &Option<String>| text.as_deref().map(plain);
     let title = end.title.as_deref().map(short_title);
-    let thread = commit.thread_id.as_str();
+    let new_title = title.filter(|title| thread.title.as_ref() != Some(title));
     // The thread's row is written before the run's, as in admission.
-    let mut end_thread = connection.prepare_cached(END_THREAD)?;
-    let status = end.thread_status.as_str();
-    end_thread.execute(params![at, at, title, run, status, thread])?;
+    let (thread, status) = (commit.thread_id.as_str(), end.thread_status.as_str());
+    if let Some(title) = new_title {
+        let mut end_thread = connection.prepare_cached(END_THREAD)?;
+        end_thread.execute(params![at, at, title, run, status, thread])?;
+    } else {
+        let mut end_thread = connection.prepare_cached(END_THREAD_WITH_ITS_TITLE)?;
+        end_thread.execute(params![at, at, run, status, thread])?;
+    }
     let values = params![
         run,
         at,
