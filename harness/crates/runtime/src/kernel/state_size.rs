@@ -13,7 +13,8 @@ const MESSAGE_BYTES: usize = 1 << 9;
 const FIELD_BYTES: usize = 64;
 
 /// Bytes that a state occupies, with everything that its messages cache. It is an upper bound: it
-/// counts caches that are still empty and values that clones share.
+/// counts caches that are still empty and values that clones share. The size of a message never
+/// changes, so that it can be subtracted when the message is removed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StateSize {
     conversation: usize,
