@@ -241,8 +241,8 @@ impl Message {
         Ok(message)
     }
 
-    /// Returns the kind, which a form for models shares with its message.
-    fn kind(&self) -> &MessageKind {
+    /// Returns the kind. Reading it does not build the fields of a form for models, unlike the field.
+    pub fn kind(&self) -> &MessageKind {
         &self.inner.fields.kind
     }
 

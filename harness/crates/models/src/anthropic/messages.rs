@@ -14,7 +14,7 @@ use deerflow_core::messages::{Content, Message, MessageKind, ToolStatus};
 pub(super) fn turns(request: &ModelRequest, origin: &ModelOrigin) -> Vec<Value> {
     let mut turns = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
-        match &message.without_frame().kind {
+        match message.kind() {
             MessageKind::System | MessageKind::Remove => {}
             MessageKind::Human => push_turn(
                 &mut turns,

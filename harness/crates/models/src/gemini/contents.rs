@@ -23,7 +23,7 @@ pub(super) fn contents(request: &ModelRequest, origin: &ModelOrigin) -> Vec<Valu
     // Results must contain the function name, which not every tool message has.
     let mut names: HashMap<&str, &str> = HashMap::new();
     for message in &request.messages {
-        match &message.without_frame().kind {
+        match message.kind() {
             MessageKind::System | MessageKind::Remove => {}
             MessageKind::Human => push_turn(
                 &mut contents,

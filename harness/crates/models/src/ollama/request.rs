@@ -91,7 +91,7 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
     // Results must contain the tool name, which not every tool message has.
     let mut names: HashMap<&str, &str> = HashMap::new();
     for message in &request.messages {
-        match &message.without_frame().kind {
+        match message.kind() {
             MessageKind::System | MessageKind::Remove => {}
             MessageKind::Human => list.push(with_images("user", &message.sent_content())),
             MessageKind::Ai { tool_calls, .. } => {

@@ -14,7 +14,7 @@ const MAX_ID_CHARS: usize = 64;
 pub(super) fn items(request: &ModelRequest, origin: Option<&ModelOrigin>) -> Vec<Value> {
     let mut items = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
-        match &message.without_frame().kind {
+        match message.kind() {
             MessageKind::System | MessageKind::Remove => {}
             MessageKind::Human => {
                 let content = parts(&message.sent_content());
