@@ -13,16 +13,17 @@ const MAX_JOINED: usize = 64 << 10;
 /// Removes and returns the next chunk of a body. Joins consecutive small texts, because each chunk
 /// costs a write.
 pub fn next_chunk(texts: &mut VecDeque<Bytes>) -> Option<Bytes> {
-    let mut size = 0;
-    let small = texts.iter().take_while(|text| {
+    let (mut count, mut size) = (0, 0);
+    for text in texts.iter() {
+        if text.len() >= MIN_CHUNK || size + text.len() > MAX_JOINED {
+            break;
+        }
+        count += 1;
         size += text.len();
-        text.len() < MIN_CHUNK && size <= MAX_JOINED
-    });
-    let count = small.count();
+    }
     if count < 2 {
         return texts.pop_front();
     }
-    let size = texts.iter().take(count).map(Bytes::len).sum();
     let mut chunk = BytesMut::with_capacity(size);
     for text in texts.drain(..count) {
         chunk.extend_from_slice(&text);
