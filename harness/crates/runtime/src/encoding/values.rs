@@ -58,15 +58,21 @@ impl Pieces {
     /// Creates an empty list whose buffer has room for the small ones of these messages and for the
     /// part after them.
     pub(super) fn for_messages(messages: &[Message]) -> Self {
-        let min_shared = match messages_len(messages) {
-            0..LARGE_STATE => MIN_SHARED_BYTES,
-            _ => MIN_SHARED_BYTES_OF_LARGE,
+        // One pass: each access to a message of a long conversation costs a cache miss.
+        let (mut total, mut copied, mut copied_of_large) = (0, 0, 0);
+        for len in messages.iter().map(json_len) {
+            let copied_below = |min: usize| if len < min { len + 1 } else { 1 };
+            total += len + 1;
+            copied += copied_below(MIN_SHARED_BYTES);
+            copied_of_large += copied_below(MIN_SHARED_BYTES_OF_LARGE);
+        }
+        let (min_shared, copied) = match total {
+            0..LARGE_STATE => (MIN_SHARED_BYTES, copied),
+            _ => (MIN_SHARED_BYTES_OF_LARGE, copied_of_large),
         };
-        let lens = messages.iter().map(json_len);
-        let copied = lens.map(|len| if len < min_shared { len + 1 } else { 1 });
         Self {
             finished: Vec::new(),
-            last: BytesMut::with_capacity(copied.sum::<usize>() + ENVELOPE_BYTES),
+            last: BytesMut::with_capacity(copied + ENVELOPE_BYTES),
             min_shared,
         }
     }
