@@ -88,13 +88,19 @@ fn sent_messages_are_those_of_the_last_frame() {
     assert!(shared.sent_messages_of(&state));
 }
 
-#[test]
-fn frame_of_one_more_message_adds_only_its_bytes() {
+/// Returns a state of 500 messages after its first frame.
+fn after_first_frame() -> (ThreadState, SharedMessages, SeededIds) {
     let (mut state, mut shared) = (ThreadState::default(), SharedMessages::default());
     let ids = SeededIds::new(1);
     let many = StateUpdate::messages((0..500).map(message));
     state.apply(many, &ids).unwrap();
     frame(&mut shared, &state);
+    (state, shared, ids)
+}
+
+#[test]
+fn frame_of_one_more_message_adds_only_its_bytes() {
+    let (mut state, mut shared, ids) = after_first_frame();
     let one = StateUpdate::messages([message(500)]);
     state.apply(one, &ids).unwrap();
     assert!(frame(&mut shared, &state) < 1_000);
@@ -123,11 +129,7 @@ fn frames_share_large_messages_with_the_state() {
 
 #[test]
 fn frames_share_the_messages_before_a_completed_input() {
-    let (mut state, mut shared) = (ThreadState::default(), SharedMessages::default());
-    let ids = SeededIds::new(1);
-    let many = StateUpdate::messages((0..500).map(message));
-    state.apply(many, &ids).unwrap();
-    frame(&mut shared, &state);
+    let (mut state, mut shared, ids) = after_first_frame();
     let completed = message(499).with(|body| body.name = Some("ann".to_owned()));
     state.replace_last(completed);
     shared.replace_sent(&state);
