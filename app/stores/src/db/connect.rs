@@ -23,6 +23,7 @@ use crate::db::pool::{
     sqlite_options, sqlite_pool, writer_pool,
 };
 use crate::db::prepared::PreparedWriter;
+use crate::db::prepared_readers::PreparedReaders;
 use crate::db::quotas::Quotas;
 use crate::db::session_lock::{ExclusiveSession, SessionLockTimeouts};
 use crate::db::write_queue::{Reconnect, WriteQueue};
@@ -41,6 +42,8 @@ pub(crate) const MAX_CHECKED_BYTES: u64 = 64 << 20;
 #[derive(Debug, Clone)]
 pub struct Database {
     reads: DatabaseConnection,
+    /// `None` unless the database is a file of SQLite.
+    prepared_readers: Option<Arc<PreparedReaders>>,
     writes: Writes,
     /// `true` if no other process can use the same database and schema.
     exclusive: bool,
@@ -78,6 +81,7 @@ impl Database {
     pub(crate) fn from_connection(connection: DatabaseConnection) -> Self {
         Self {
             reads: connection.clone(),
+            prepared_readers: None,
             writes: Writes::direct(connection),
             exclusive: false,
             _lock: None,
@@ -99,6 +103,18 @@ impl Database {
     /// Returns the connection for reads.
     pub(crate) fn reads(&self) -> &DatabaseConnection {
         &self.reads
+    }
+
+    /// Reads a few rows by their keys with prepared statements. Returns `None` if the database has
+    /// none or the read failed: the caller should then use [`Database::reads`].
+    pub(crate) fn read_prepared<T>(
+        &self,
+        read: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>,
+    ) -> Option<T> {
+        let found = self.prepared_readers.as_ref()?.read(read);
+        found
+            .inspect_err(|error| tracing::debug!(%error, "a prepared read failed"))
+            .ok()
     }
 
     /// Returns the quotas of users, which the stores over this database check.
@@ -150,6 +166,7 @@ impl Database {
             .map_err(no_thread)?;
         Ok(Self {
             reads: connection,
+            prepared_readers: None,
             writes: Writes::queued(queue),
             exclusive: true,
             _lock: None,
@@ -246,6 +263,7 @@ impl Database {
         free_pages::start(reads.clone(), writes.clone(), tasks);
         Ok(Self {
             reads,
+            prepared_readers: Some(Arc::new(PreparedReaders::new(&file))),
             writes,
             exclusive: true,
             _lock: Some(lock),
@@ -318,6 +336,7 @@ impl Database {
         migrate(&pool).await.map_err(database_refused)?;
         Ok(Self {
             reads: pool.clone(),
+            prepared_readers: None,
             writes: Writes::direct(pool),
             exclusive: config.exclusive,
             _lock: None,

@@ -13,6 +13,7 @@ pub(crate) mod long_values;
 pub(crate) mod migration;
 pub(crate) mod pool;
 pub(crate) mod prepared;
+pub(crate) mod prepared_readers;
 pub(crate) mod probe;
 pub(crate) mod queue_slot;
 pub(crate) mod quotas;

@@ -1,6 +1,7 @@
 //! Assistant store over SQL: a row for the current version of each assistant, and a row for every
 //! version.
 
+mod prepared_get;
 mod row;
 mod search;
 mod write;
@@ -47,9 +48,16 @@ impl AssistantStore for SqlAssistantStore {
     }
 
     async fn get(&self, id: Uuid, owner: &Owner) -> Result<Option<Assistant>, StoreError> {
-        let row = search::owned(assistant::Entity::find_by_id(id.to_string()), owner)?
-            .one(self.db.reads())
-            .await;
+        let user = owner.resolve()?;
+        let prepared = |connection: &_| prepared_get::row(connection, id, user.as_deref());
+        let row = match self.db.read_prepared(prepared) {
+            Some(row) => Ok(row),
+            None => {
+                search::owned(assistant::Entity::find_by_id(id.to_string()), owner)?
+                    .one(self.db.reads())
+                    .await
+            }
+        };
         read(row.and_then(|row| row.map(row::record).transpose()))
     }
 

@@ -7,6 +7,7 @@ mod facts;
 mod filters;
 mod order;
 mod prepared_create;
+mod prepared_get;
 mod row;
 mod search;
 mod storage;
@@ -83,9 +84,16 @@ impl ThreadStore for SqlThreadStore {
         thread: &ThreadId,
         owner: &Owner,
     ) -> Result<Option<ThreadRecord>, StoreError> {
-        let row = search::owned(thread::Entity::find_by_id(thread.as_str()), owner)?
-            .one(self.db.reads())
-            .await;
+        let user = owner.resolve()?;
+        let prepared = |connection: &_| prepared_get::row(connection, thread, user.as_deref());
+        let row = match self.db.read_prepared(prepared) {
+            Some(row) => Ok(row),
+            None => {
+                search::owned(thread::Entity::find_by_id(thread.as_str()), owner)?
+                    .one(self.db.reads())
+                    .await
+            }
+        };
         read(row.and_then(|row| row.map(row::record).transpose()))
     }
 
