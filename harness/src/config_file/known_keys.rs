@@ -356,7 +356,7 @@ static SECTIONS: &[KeySection] = &[
     session_users!("wecom"),
     closed(
         "runs",
-        "wall_clock_limit_seconds idle_limit_seconds shutdown_grace_seconds max_enqueued_per_thread max_messages_per_request max_messages_per_thread max_log_events_per_thread max_log_mb_per_thread",
+        "wall_clock_limit_seconds idle_limit_seconds shutdown_grace_seconds max_enqueued_per_thread max_messages_per_request max_messages_per_thread thread_states_mb max_log_events_per_thread max_log_mb_per_thread",
     ),
     closed(
         "limits",

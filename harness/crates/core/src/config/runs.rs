@@ -24,6 +24,8 @@ pub struct RunsConfig {
     pub max_messages_per_request: usize,
     /// Maximum number of messages of a thread after a request.
     pub max_messages_per_thread: usize,
+    /// Maximum total size of the threads that stay in memory for their next runs, in MiB.
+    pub thread_states_mb: usize,
     /// Maximum number of events that the log of a thread holds in memory for its readers.
     pub max_log_events_per_thread: usize,
     /// Maximum size of these events, in MiB.
@@ -39,6 +41,7 @@ impl Default for RunsConfig {
             max_enqueued_per_thread: 16,
             max_messages_per_request: 10_000,
             max_messages_per_thread: 100_000,
+            thread_states_mb: 256,
             max_log_events_per_thread: 10_000,
             max_log_mb_per_thread: 32,
         }
@@ -82,6 +85,11 @@ impl RunsConfig {
             "max_messages_per_thread",
             self.max_messages_per_thread as u64,
             1..,
+        );
+        check.within(
+            "thread_states_mb",
+            self.thread_states_mb as u64,
+            ..1_048_577,
         );
         check.within(
             "max_log_events_per_thread",

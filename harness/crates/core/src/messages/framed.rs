@@ -30,14 +30,12 @@ impl Message {
         self.frame.and_then(|frame| frame(&self.inner.fields))
     }
 
-    /// Returns the content. A large one in the form for models is created and not cached.
+    /// Returns the content. That of the form for models is created and not cached.
     pub fn sent_content(&self) -> Cow<'_, Content> {
-        match self.frame {
-            Some(_) if self.is_large() => match self.framed_text() {
-                Some(text) => Cow::Owned(self.inner.fields.content.with_text(text.joined())),
-                None => Cow::Borrowed(&self.inner.fields.content),
-            },
-            _ => Cow::Borrowed(&self.content),
+        let own = &self.inner.fields.content;
+        match self.framed_text() {
+            Some(text) => Cow::Owned(own.with_text(text.joined())),
+            None => Cow::Borrowed(own),
         }
     }
 
@@ -97,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn content_of_a_large_form_is_not_cached() {
+    fn content_of_a_form_is_not_cached() {
         let image = json!({"type": "image_url", "image_url": {"url": "x".repeat(2 << 20)}});
         let large = Message::human(Content::Blocks(vec![json!("hi"), image]));
         let form = large.framed(quoted);

@@ -39,6 +39,9 @@ pub struct RunLimits {
     /// Maximum number of messages of a thread, checked when an input is added. Messages of agents
     /// are not limited by it.
     pub max_thread_messages: usize,
+    /// Maximum total size of the states of threads that the process retains for their next runs, in
+    /// estimated bytes. Read when the process starts.
+    pub thread_states_bytes: usize,
     /// Limits of the unfinished runs of one user.
     pub per_user: UserRunLimits,
 }
@@ -85,6 +88,7 @@ impl Default for RunLimits {
             max_trace_chars: 10_240,
             max_input_messages: 10_000,
             max_thread_messages: 100_000,
+            thread_states_bytes: 256 << 20,
             per_user: UserRunLimits::default(),
         }
     }
@@ -108,6 +112,7 @@ impl From<&AppConfig> for RunLimits {
             max_trace_chars: config.run_events.max_trace_content,
             max_input_messages: config.runs.max_messages_per_request,
             max_thread_messages: config.runs.max_messages_per_thread,
+            thread_states_bytes: config.runs.thread_states_mb << 20,
             ..Self::default()
         }
     }

@@ -42,6 +42,7 @@ impl RunRegistry {
     /// Creates an empty registry for the process `node`.
     pub(crate) fn new(node: NodeId, limits: RunLimits) -> Self {
         Self {
+            heads: ThreadHeads::bounded(limits.thread_states_bytes),
             limits: RwLock::new(limits),
             active: ActiveRuns::default(),
             polled: PolledRuns::default(),
@@ -50,7 +51,6 @@ impl RunRegistry {
             node_lease: NodeLease::new(node),
             finalization: FinalizationGuards::default(),
             pollers: StatusPollers::default(),
-            heads: ThreadHeads::default(),
             launches: broadcast::Sender::new(LAUNCH_CHANNEL_CAPACITY),
         }
     }

@@ -12,8 +12,8 @@ const MESSAGE_BYTES: usize = 1 << 9;
 /// Bytes of a field of an object without its key and value.
 const FIELD_BYTES: usize = 64;
 
-/// Bytes that a state occupies, with everything that its messages cache. It is an upper bound: it
-/// counts caches that are still empty and values that clones share. The size of a message never
+/// Bytes that a state occupies, with everything that its messages cache. It counts caches that are
+/// still empty and values that clones share. The size of a message never
 /// changes, so that it can be subtracted when the message is removed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StateSize {
@@ -67,17 +67,13 @@ fn rest_bytes(state: &ThreadState) -> usize {
     STATE_BYTES + histories + channels
 }
 
-/// Returns the bytes of a message: its fields, its JSON and its JSON in the format of a provider. For
-/// some formats a user's message also holds the fields of its form for models. A large message holds
-/// neither.
+/// Returns the bytes of a message: its fields, its JSON and its JSON in the format of a provider, which
+/// a large message does not cache.
 fn message_bytes(message: &Message) -> usize {
     let fields = MESSAGE_BYTES + fields_bytes(message);
     let json = message.json().get().len();
-    match (message.is_large(), message.is_human()) {
-        (true, _) => fields + json,
-        (false, true) => 2 * fields + 2 * json,
-        (false, false) => fields + 2 * json,
-    }
+    let cached_json = if message.is_large() { json } else { 2 * json };
+    fields + cached_json
 }
 
 fn fields_bytes(message: &Message) -> usize {
@@ -149,7 +145,7 @@ mod tests {
     #[test]
     fn every_cached_copy_of_a_text_counts() {
         let text = || "x".repeat(TEXT);
-        assert_eq!(copies(Message::human(text())), 4);
+        assert_eq!(copies(Message::human(text())), 3);
         assert_eq!(copies(Message::ai(text())), 3);
         let in_a_block = Message::ai("").with(|body| {
             body.content = Content::Blocks(vec![json!({"type": "text", "text": text()})]);

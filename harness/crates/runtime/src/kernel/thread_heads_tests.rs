@@ -30,7 +30,7 @@ fn state(text_bytes: usize) -> StateAtHead {
 
 #[test]
 fn state_is_returned_for_its_own_head_only() {
-    let heads = ThreadHeads::default();
+    let heads = ThreadHeads::bounded(1 << 20);
     heads.store(&thread(1), state(10));
     assert!(heads.take(&thread(2), &head(1)).is_none());
     assert!(heads.take(&thread(1), &head(1)).is_some());
@@ -42,7 +42,7 @@ fn state_is_returned_for_its_own_head_only() {
 
 #[test]
 fn removed_state_frees_its_bytes() {
-    let heads = ThreadHeads::default();
+    let heads = ThreadHeads::bounded(1 << 20);
     heads.store(&thread(1), state(10));
     heads.store(&thread(2), state(10));
     heads.remove(&thread(1));
@@ -74,4 +74,24 @@ fn state_larger_than_the_limit_is_not_retained() {
     heads.store(&thread(2), state(10_000));
     assert!(heads.take(&thread(2), &head(1)).is_none());
     assert!(heads.take(&thread(1), &head(1)).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn unused_states_are_evicted_down_to_their_bound() {
+    let each = MAX_UNUSED_BYTES / 2;
+    let heads = ThreadHeads::bounded(usize::MAX);
+    for n in 0..4 {
+        heads.store(&thread(n), state(each));
+    }
+    let retained = || (0..6).filter(|n| heads.contains(&thread(*n))).collect();
+    let wait = async |time| {
+        let _elapsed = tokio::time::timeout(time, heads.evict_unused_states()).await;
+    };
+    wait(UNUSED_AFTER - EVICTION_INTERVAL).await;
+    heads.store(&thread(0), state(each));
+    let all: Vec<usize> = retained();
+    assert_eq!(all, [0, 1, 2, 3]);
+    wait(2 * EVICTION_INTERVAL).await;
+    let bounded: Vec<usize> = retained();
+    assert_eq!(bounded, [0]);
 }

@@ -48,18 +48,21 @@ pub(crate) async fn join(runtime: &Arc<Runtime>, ttl: Duration) -> Result<(), St
                 watch.run().await
             });
     }
-    let (task_runtime, signals, stop) = (
-        runtime.clone(),
+    let tasks = &runtime.ports.tasks;
+    let (signals, shared, stop) = (
         runtime.ports.bell.listen(),
-        runtime.ports.tasks.token().clone(),
+        runtime.clone(),
+        tasks.token().clone(),
     );
-    runtime
-        .ports
-        .tasks
-        .spawn(TaskKind::Service, "wake-up signals", async move {
-            stop.run_until_cancelled(apply_signals(&task_runtime.registry, signals))
-                .await
-        });
+    tasks.spawn(TaskKind::Service, "wake-up signals", async move {
+        stop.run_until_cancelled(apply_signals(&shared.registry, signals))
+            .await
+    });
+    let (shared, stop) = (runtime.clone(), tasks.token().clone());
+    tasks.spawn(TaskKind::Service, "thread state eviction", async move {
+        stop.run_until_cancelled(shared.registry.heads.evict_unused_states())
+            .await
+    });
     Ok(())
 }
 
