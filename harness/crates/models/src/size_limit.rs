@@ -68,65 +68,55 @@ impl ChatModel for SizeLimited {
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let end = self.end(&request.message_id);
-        let answer = self.model.stream(request).await?;
-        let max_bytes = self.max_bytes;
-        let name = self.info().name.clone();
-        Ok(Box::pin(stream::unfold(
-            AnswerState::Streaming {
-                answer,
-                remaining: self.max_bytes,
-            },
-            move |state| {
-                let (end, name) = (end.clone(), name.clone());
-                async move {
-                    let AnswerState::Streaming {
-                        mut answer,
-                        remaining,
-                    } = state
-                    else {
-                        return if matches!(state, AnswerState::LimitReached) {
-                            Some((Ok(end), AnswerState::Ended))
-                        } else {
-                            None
-                        };
-                    };
-                    let mut chunk = match answer.next().await? {
-                        Ok(chunk) => chunk,
-                        Err(error) => {
-                            return Some((
-                                Err(error),
-                                AnswerState::Streaming { answer, remaining },
-                            ));
-                        }
-                    };
-                    let remaining_after = truncate_chunk(&mut chunk, remaining);
-                    if let Some(remaining) = remaining_after {
-                        return Some((Ok(chunk), AnswerState::Streaming { answer, remaining }));
-                    }
-                    // Dropping the provider's stream closes the connection, which cancels the
-                    // provider's work.
-                    drop(answer);
-                    tracing::warn!(model = %name, max_bytes, "answer reached its size limit and was truncated");
-                    chunk.response_metadata.clear();
-                    chunk.chunk_position = None;
-                    Some((Ok(chunk), AnswerState::LimitReached))
-                }
-            },
-        )))
+        let answer = LimitedAnswer {
+            answer: Some(self.model.stream(request).await?),
+            remaining: self.max_bytes,
+            end: Some(end),
+            limit: self.max_bytes,
+            name: self.info().name.clone(),
+        };
+        Ok(Box::pin(stream::unfold(answer, |mut answer| async move {
+            let chunk = answer.next().await?;
+            Some((chunk, answer))
+        })))
     }
 }
 
-/// State of an answer.
-enum AnswerState {
-    /// The provider streams. `remaining` is the number of bytes that the answer may still contain.
-    Streaming {
-        answer: ModelStream,
-        remaining: usize,
-    },
-    /// The limit is reached. The closing chunk follows.
-    LimitReached,
-    /// No chunk follows.
-    Ended,
+/// Answer that is truncated.
+struct LimitedAnswer {
+    /// Stream of the provider; `None` after the limit was reached.
+    answer: Option<ModelStream>,
+    /// Number of bytes that the answer may still contain.
+    remaining: usize,
+    /// Chunk that ends a truncated answer, until it is sent.
+    end: Option<MessageChunk>,
+    limit: usize,
+    /// Name of the model entry.
+    name: String,
+}
+
+impl LimitedAnswer {
+    async fn next(&mut self) -> Option<Result<MessageChunk, ModelError>> {
+        let Some(answer) = &mut self.answer else {
+            return self.end.take().map(Ok);
+        };
+        let mut chunk = match answer.next().await? {
+            Ok(chunk) => chunk,
+            Err(error) => return Some(Err(error)),
+        };
+        match truncate_chunk(&mut chunk, self.remaining) {
+            Some(remaining) => self.remaining = remaining,
+            None => {
+                // Dropping the provider's stream closes the connection, which cancels the
+                // provider's work.
+                self.answer = None;
+                tracing::warn!(model = %self.name, max_bytes = self.limit, "answer reached its size limit and was truncated");
+                chunk.response_metadata.clear();
+                chunk.chunk_position = None;
+            }
+        }
+        Some(Ok(chunk))
+    }
 }
 
 /// Truncates a chunk to `remaining` bytes. Returns the number of bytes that are still allowed, or
