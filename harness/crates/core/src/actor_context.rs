@@ -2,6 +2,7 @@
 //! isolation is needed.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,18 +35,31 @@ impl ActorContext {
 }
 
 tokio::task_local! {
-    static CURRENT: ActorContext;
+    static CURRENT: Arc<ActorContext>;
 }
 
 /// Runs `work` with `actor` bound. A nested scope replaces the actor; the outer one is restored
 /// when the nested scope ends.
 pub fn scope<F: Future>(actor: ActorContext, work: F) -> impl Future<Output = F::Output> {
+    scope_shared(Arc::new(actor), work)
+}
+
+/// Runs `work` with `actor` bound, like [`scope`].
+pub(crate) fn scope_shared<F: Future>(
+    actor: Arc<ActorContext>,
+    work: F,
+) -> impl Future<Output = F::Output> {
     CURRENT.scope(actor, work)
 }
 
 /// Returns the actor bound to this task, if any.
 pub fn current() -> Option<ActorContext> {
-    CURRENT.try_with(Clone::clone).ok()
+    current_shared().map(Arc::unwrap_or_clone)
+}
+
+/// Returns the actor bound to this task without a copy, if any.
+pub(crate) fn current_shared() -> Option<Arc<ActorContext>> {
+    CURRENT.try_with(Arc::clone).ok()
 }
 
 /// Returns the bound actor's user id, or [`DEFAULT_USER_ID`]: for paths and other values that

@@ -133,8 +133,8 @@ impl Tasks {
         let work = self.process.wrap(work);
         let tracked = self.tracker.track_future(work);
         let runtime = self.runtime_of(kind);
-        match actor_context::current() {
-            Some(actor) => runtime.spawn(actor_context::scope(actor, tracked)),
+        match actor_context::current_shared() {
+            Some(actor) => runtime.spawn(actor_context::scope_shared(actor, tracked)),
             None => runtime.spawn(tracked),
         }
     }
