@@ -31,8 +31,8 @@ pub(crate) fn create_private(file: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct DatabaseFiles {
     directory: PathBuf,
-    lock: FileId,
-    database: FileId,
+    lock: (PathBuf, FileId),
+    database: (PathBuf, FileId),
     /// Files that SQLite creates next to the database. They change only while no connection is
     /// open.
     companions: Vec<(StoredFile, PathBuf, FileId)>,
@@ -42,11 +42,12 @@ impl DatabaseFiles {
     /// Records the files of a connection that has just read the database. Must be called while that
     /// connection is open.
     pub(crate) fn record(directory: &Path, lock: &DataLock) -> io::Result<Self> {
-        let database = FileId::at(&directory.join(DATABASE_FILE))?;
+        let database = directory.join(DATABASE_FILE);
+        let id = FileId::at(&database)?;
         let mut files = Self {
             directory: directory.to_owned(),
-            lock: lock.id()?,
-            database,
+            lock: (directory.join(LOCK_FILE), lock.id()?),
+            database: (database, id),
             companions: Vec::new(),
         };
         files.record_companions()?;
@@ -83,10 +84,10 @@ impl DatabaseFiles {
     /// Checks only the database file and the lock file, which do not change while no connection is
     /// open.
     pub(crate) fn check_permanent(&self) -> Result<(), NotReady> {
-        self.database
-            .check(StoredFile::Database, &self.directory.join(DATABASE_FILE))?;
-        self.lock
-            .check(StoredFile::Lock, &self.directory.join(LOCK_FILE))
+        let (path, id) = &self.database;
+        id.check(StoredFile::Database, path)?;
+        let (path, id) = &self.lock;
+        id.check(StoredFile::Lock, path)
     }
 }
 
