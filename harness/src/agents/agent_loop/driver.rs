@@ -283,12 +283,19 @@ impl Driver {
     }
 
     fn emit_step(&mut self, update: Option<StateUpdate>, checkpoint: bool) {
+        let next = self.machine.pending_tasks(&self.state);
+        // No run continues at the end of the loop.
+        let machine = if next.is_empty() {
+            serde_json::Value::Null
+        } else {
+            self.machine.save()
+        };
         self.ctx.sink.emit(AgentEvent::Step(StepEvent {
             node: self.node.clone(),
             update,
             state: self.state.clone(),
-            next: self.machine.pending_tasks(&self.state),
-            machine: self.machine.save(),
+            next,
+            machine,
             steps: self.machine.steps(),
             checkpoint,
         }));

@@ -94,7 +94,8 @@ pub struct StepEvent {
     pub state: Arc<ThreadState>,
     /// Tasks that are pending after the step.
     pub next: Vec<PendingTask>,
-    /// State of the agent's state machine, from which another process can resume.
+    /// State of the agent's state machine, from which another process can resume. Ignored if no task
+    /// is pending.
     pub machine: Value,
     /// Number of super-steps of the run so far.
     pub steps: u64,
@@ -124,6 +125,20 @@ pub struct MessageMeta {
     /// Model and agent facts: `model_name`, `agent_name`, `ls_provider`, ...
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl MessageMeta {
+    /// Names of all fields except those in [`MessageMeta::extra`], in their order.
+    pub(crate) const FIELDS: [&str; 8] = [
+        "thread_id",
+        "run_id",
+        "langgraph_step",
+        "langgraph_node",
+        "langgraph_triggers",
+        "langgraph_path",
+        "langgraph_checkpoint_ns",
+        "checkpoint_ns",
+    ];
 }
 
 /// A completed model call.

@@ -5,11 +5,6 @@ use serde_json::{Map, Value, json};
 use crate::agent::Task;
 use crate::checkpoint::within;
 
-/// Adds the metadata that LangGraph Platform sends with each message of a run.
-pub(super) fn add_host(fields: &mut Map<String, Value>) {
-    fields.insert("langgraph_host".to_owned(), "self-hosted".into());
-}
-
 /// Adds the position of a task of the agent at `namespace`.
 pub(super) fn add_task(fields: &mut Map<String, Value>, task: &Task, namespace: &str) {
     let mut add = |key: &str, value: Value| fields.insert(key.to_owned(), value);

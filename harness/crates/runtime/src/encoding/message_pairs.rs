@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::frames::to_bytes;
 use crate::agent::MessageMeta;
@@ -68,14 +67,14 @@ impl MessagePairs {
         self.metas.clear();
     }
 
-    /// Encodes a message. `describe` returns the metadata if it was not serialized before.
+    /// Encodes a message. `described` is the metadata, serialized unless it was before.
     pub(super) fn message(
         &mut self,
         message: &impl Serialize,
         meta: &Arc<MessageMeta>,
-        describe: impl FnOnce() -> Value,
+        described: &impl Serialize,
     ) -> EventData {
-        let tail = self.cached(meta, describe).json.clone();
+        let tail = self.cached(meta, described).json.clone();
         EventData::with_tail(self.piece(b"[", message), tail)
     }
 
@@ -84,9 +83,9 @@ impl MessagePairs {
         &mut self,
         chunk: &MessageChunk,
         meta: &Arc<MessageMeta>,
-        describe: impl FnOnce() -> Value,
+        described: &impl Serialize,
     ) -> EventData {
-        let cached = self.cached(meta, describe);
+        let cached = self.cached(meta, described);
         match cached.after_text(chunk) {
             Some(AfterText::Shared(tail)) => {
                 let head = self.piece(FRAGMENT_START, &chunk.content);
@@ -103,11 +102,7 @@ impl MessagePairs {
         }
     }
 
-    fn cached(
-        &mut self,
-        meta: &Arc<MessageMeta>,
-        describe: impl FnOnce() -> Value,
-    ) -> &mut CachedMeta {
+    fn cached(&mut self, meta: &Arc<MessageMeta>, described: &impl Serialize) -> &mut CachedMeta {
         let known = self
             .metas
             .iter()
@@ -118,7 +113,7 @@ impl MessagePairs {
             }
             self.metas.push(CachedMeta {
                 meta: meta.clone(),
-                json: Bytes::from([b",", &*to_bytes(&describe()), b"]"].concat()),
+                json: Bytes::from([b",", &*to_bytes(described), b"]"].concat()),
                 after_text: None,
             });
             self.metas.len() - 1

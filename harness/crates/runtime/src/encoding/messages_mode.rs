@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::frames::Frame;
-use super::langgraph::add_host;
 use super::open_messages::OpenMessages;
-use super::run_facts::RunFacts;
 use crate::agent::{MessageMeta, StepEvent};
 use deerflow_core::messages::{Message, MessageChunk};
 
@@ -26,7 +25,7 @@ impl Accumulating {
         &mut self,
         chunk: &MessageChunk,
         origin: &Arc<MessageMeta>,
-        meta: impl FnOnce() -> Value,
+        meta: &impl Serialize,
         frames: &mut Vec<Frame>,
     ) {
         self.open.push(chunk, origin);
@@ -44,32 +43,19 @@ impl Accumulating {
     pub(super) fn whole(
         &mut self,
         message: &Message,
-        meta: impl FnOnce() -> Value,
+        meta: &impl Serialize,
         frames: &mut Vec<Frame>,
     ) {
         self.announce(message.id.as_deref().unwrap_or_default(), meta, frames);
         frames.push(Frame::new("messages/complete", &[message]));
     }
 
-    fn announce(&mut self, id: &str, meta: impl FnOnce() -> Value, frames: &mut Vec<Frame>) {
+    fn announce(&mut self, id: &str, meta: &impl Serialize, frames: &mut Vec<Frame>) {
         if self.announced.insert(id.to_owned()) {
             frames.push(Frame::new(
                 "messages/metadata",
-                &json!({ id: { "metadata": meta() } }),
+                &json!({ id: { "metadata": meta } }),
             ));
         }
     }
-}
-
-/// Returns the metadata of a message, merged over the metadata of its run.
-pub(super) fn described(meta: &MessageMeta, run: Option<&RunFacts>) -> Value {
-    let (run, message_fields) = match (run, json!(meta)) {
-        (Some(run), Value::Object(message_fields)) => (run, message_fields),
-        (_, message_fields) => return message_fields,
-    };
-    let mut fields = run.metadata.clone();
-    fields.insert("run_attempt".to_owned(), run.attempt.into());
-    add_host(&mut fields);
-    fields.extend(message_fields);
-    fields.into()
 }

@@ -1,6 +1,7 @@
 //! JSON encoding of states, messages and events. Each is serialized once, and its bytes are shared.
 
 mod checkpoint_frames;
+mod described_message;
 mod events_mode;
 mod frames;
 mod langgraph;

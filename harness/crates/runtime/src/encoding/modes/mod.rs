@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use super::checkpoint_frames::{
     CheckpointFrame, CheckpointView, TaskEndFrame, TaskStartFrame, debug_frame,
 };
+use super::described_message::DescribedMessage;
 use super::events_mode::EventsMode;
 use super::frames::Frame;
 use super::message_pairs::MessagePairs;
-use super::messages_mode::{Accumulating, described};
+use super::messages_mode::Accumulating;
 use super::run_facts::RunFacts;
 use super::shared_messages::SharedMessages;
 use super::values::{interrupts, values_data};
@@ -282,16 +283,17 @@ impl ModeEncoder {
     }
 
     fn token(&mut self, chunk: &MessageChunk, meta: &Arc<MessageMeta>, frames: &mut Vec<Frame>) {
-        let (run, options) = (self.run.as_deref(), self.options);
-        let describe = || meta_of(meta, run, options);
+        let options = self.options;
+        let run = self.run.as_deref().filter(|_| options.describe_messages);
+        let described = DescribedMessage { meta, run };
         if options.modes.has(StreamMode::MessagesTuple) {
-            let data = self.pairs.fragment(chunk, meta, describe);
+            let data = self.pairs.fragment(chunk, meta, &described);
             frames.push(Frame {
                 event: "messages".into(),
                 data,
             });
         } else if options.modes.has(StreamMode::Messages) {
-            self.accumulating.token(chunk, meta, describe, frames);
+            self.accumulating.token(chunk, meta, &described, frames);
         }
     }
 
@@ -299,23 +301,19 @@ impl ModeEncoder {
         if message.is_human() && !self.options.echo_input {
             return;
         }
-        let (run, options) = (self.run.as_deref(), self.options);
-        let describe = || meta_of(meta, run, options);
+        let options = self.options;
+        let run = self.run.as_deref().filter(|_| options.describe_messages);
+        let described = DescribedMessage { meta, run };
         if options.modes.has(StreamMode::MessagesTuple) {
-            let data = self.pairs.message(message, meta, describe);
+            let data = self.pairs.message(message, meta, &described);
             frames.push(Frame {
                 event: "messages".into(),
                 data,
             });
         } else if options.modes.has(StreamMode::Messages) {
-            self.accumulating.whole(message, describe, frames);
+            self.accumulating.whole(message, &described, frames);
         }
     }
-}
-
-/// Returns the metadata of a message, with that of its run if the run requested it.
-fn meta_of(meta: &MessageMeta, run: Option<&RunFacts>, options: StreamOptions) -> Value {
-    described(meta, run.filter(|_| options.describe_messages))
 }
 
 /// `{node: update}`; an empty update is null.
