@@ -15,6 +15,7 @@ mod upkeep;
 pub use db::clock::PostgresClock;
 pub use db::config::{DatabaseConfig, OpenError, PostgresConfig};
 pub use db::connect::Database;
+pub use db::migration::progress::MigrationProgress;
 pub use db::probe::{Probe, Schema};
 pub use db::quotas::Quotas;
 pub use db::readiness::{DatabaseReadiness, FolderReadiness};

@@ -18,6 +18,7 @@ use crate::db::disk_watch::DiskWatch;
 use crate::db::error::DbFailure;
 use crate::db::free_pages;
 use crate::db::migration::migrate;
+use crate::db::migration::progress::{OnProgress, ProgressFile};
 use crate::db::pool::{
     ACQUIRE_TIMEOUT, ENABLE_SYNCHRONOUS_COMMIT, pool_with_idle_check, postgres_options,
     sqlite_options, sqlite_pool, writer_pool,
@@ -57,22 +58,27 @@ impl Database {
     /// Opens the database and migrates its schema. The writer runs in `tasks`, which must be shut
     /// down after every caller that writes.
     pub async fn open(config: &DatabaseConfig, tasks: &Tasks) -> Result<Self, OpenError> {
-        Self::open_with_reserve(config, 0, tasks).await
+        Self::open_with_reserve(config, 0, tasks, &|_| ()).await
     }
 
     /// Opens the database like [`Database::open`], and reserves `reserve` bytes of disk space for a
     /// SQLite file. When the disk is full, the reserve is released for deletes, ends of runs and
-    /// checkpoints of the WAL, while creations are refused.
+    /// checkpoints of the WAL, while creations are refused. `on_migration` receives each step of the
+    /// migration of an existing schema before it runs.
     pub async fn open_with_reserve(
         config: &DatabaseConfig,
         reserve: u64,
         tasks: &Tasks,
+        on_migration: OnProgress<'_>,
     ) -> Result<Self, OpenError> {
         match config {
             DatabaseConfig::Memory => Self::open_memory(tasks).await,
-            DatabaseConfig::Sqlite(directory) => Self::open_sqlite(directory, reserve, tasks).await,
+            DatabaseConfig::Sqlite(directory) => {
+                Self::open_sqlite(directory, reserve, tasks, on_migration).await
+            }
             DatabaseConfig::Postgres(postgres) => {
-                Self::open_postgres_in(postgres, SessionLockTimeouts::default(), tasks).await
+                let limits = SessionLockTimeouts::default();
+                Self::open_postgres_in(postgres, limits, tasks, on_migration).await
             }
         }
     }
@@ -160,7 +166,9 @@ impl Database {
             .await
             .map_err(connection_failed)?;
         let connection = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
-        migrate(&connection).await.map_err(database_refused)?;
+        migrate(&connection, &|_| ())
+            .await
+            .map_err(database_refused)?;
         let reconnect: Reconnect = Box::new(|same| std::future::ready(Ok(same)).boxed());
         let queue = WriteQueue::start(connection.clone(), reconnect, None, None, (), tasks)
             .map_err(no_thread)?;
@@ -175,7 +183,12 @@ impl Database {
         })
     }
 
-    async fn open_sqlite(directory: &Path, reserve: u64, tasks: &Tasks) -> Result<Self, OpenError> {
+    async fn open_sqlite(
+        directory: &Path,
+        reserve: u64,
+        tasks: &Tasks,
+        on_migration: OnProgress<'_>,
+    ) -> Result<Self, OpenError> {
         let directory_unusable = |error: std::io::Error| OpenError::Directory {
             directory: directory.to_owned(),
             reason: error.to_string(),
@@ -213,16 +226,22 @@ impl Database {
             // Temporary data of savepoints and sorts needs no file.
             .pragma("temp_store", "MEMORY");
         let mut reserve = Reserve::open(directory, reserve).map_err(directory_unusable)?;
-        let writer = match open_writer(&options, &file).await {
+        let progress_file = ProgressFile::new(directory);
+        let on_progress = |progress: &_| {
+            progress_file.write(progress);
+            on_migration(progress);
+        };
+        let writer = match open_writer(&options, &file, &on_progress).await {
             // A process that was killed on a full disk may leave a WAL that cannot be written back
             // without free space.
             Err(WriterOpenError::Reading(failure) | WriterOpenError::Migrating(failure))
                 if failure.may_lack_space() && reserve.release().map_err(directory_unusable)? =>
             {
-                open_writer(&options, &file).await
+                open_writer(&options, &file, &on_progress).await
             }
             opened => opened,
         };
+        drop(progress_file);
         let writer = writer.map_err(|error| match error {
             WriterOpenError::Reading(failure) => damaged(failure),
             WriterOpenError::Migrating(failure) => {
@@ -277,7 +296,7 @@ impl Database {
         config: &PostgresConfig,
         limits: SessionLockTimeouts,
     ) -> Result<Self, OpenError> {
-        Self::open_postgres_in(config, limits, &Tasks::new()).await
+        Self::open_postgres_in(config, limits, &Tasks::new(), &|_| ()).await
     }
 
     /// Opens a Postgres server. The connection for leases runs in the control runtime of `tasks`,
@@ -286,6 +305,7 @@ impl Database {
         config: &PostgresConfig,
         limits: SessionLockTimeouts,
         tasks: &Tasks,
+        on_migration: OnProgress<'_>,
     ) -> Result<Self, OpenError> {
         let options = postgres_options(config)?;
         // A pool retries a refused connection; at startup the error must be reported at once.
@@ -333,7 +353,9 @@ impl Database {
                 .await
                 .map_err(database_refused)?;
         }
-        migrate(&pool).await.map_err(database_refused)?;
+        migrate(&pool, on_migration)
+            .await
+            .map_err(database_refused)?;
         Ok(Self {
             reads: pool.clone(),
             prepared_readers: None,
@@ -356,6 +378,7 @@ enum WriterOpenError {
 async fn open_writer(
     options: &SqliteConnectOptions,
     file: &Path,
+    on_progress: OnProgress<'_>,
 ) -> Result<DatabaseConnection, WriterOpenError> {
     let pool = writer_pool()
         .connect_with(options.clone())
@@ -365,7 +388,7 @@ async fn open_writer(
     if std::fs::metadata(file).is_ok_and(|found| found.len() <= MAX_CHECKED_BYTES) {
         check(&writer).await.map_err(WriterOpenError::Reading)?;
     }
-    migrate(&writer)
+    migrate(&writer, on_progress)
         .await
         .map_err(|error| WriterOpenError::Migrating(error.into()))?;
     read_schema(&writer)

@@ -1,5 +1,6 @@
 //! Read-only inspection of a database: creates no directory, file, lock or schema.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use sqlx::postgres::PgPoolOptions;
 use crate::db::config::{DatabaseConfig, OpenError, PostgresConfig};
 use crate::db::connect::{Database, MAX_CHECKED_BYTES, check, connection_failed, database_refused};
 use crate::db::error::DbFailure;
+use crate::db::migration::progress::ProgressFile;
 use crate::db::migration::{APPLIED, names};
 use crate::db::pool::{ACQUIRE_TIMEOUT, postgres_options, sqlite_options, sqlite_pool};
 use crate::files::data_lock::DataLock;
@@ -29,6 +31,8 @@ pub struct Probe {
     pub schema: Schema,
     /// `true` if a running deerflow uses it.
     pub in_use: bool,
+    /// Progress of the migration that a deerflow performs on SQLite now.
+    pub migration: Option<String>,
 }
 
 /// Comparison of a database's schema with this version's.
@@ -50,6 +54,17 @@ pub enum Schema {
     },
 }
 
+impl fmt::Display for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("missing"),
+            Self::Older { version } => write!(f, "of an older version ({version})"),
+            Self::Current => f.write_str("of this version"),
+            Self::Newer { version } => write!(f, "of a newer version ({version})"),
+        }
+    }
+}
+
 impl Database {
     /// Inspects the database without opening it for use. An error is the reason why a start could
     /// not read it.
@@ -58,6 +73,7 @@ impl Database {
             DatabaseConfig::Memory => Ok(Probe {
                 schema: Schema::Missing,
                 in_use: false,
+                migration: None,
             }),
             DatabaseConfig::Sqlite(directory) => probe_sqlite(directory).await,
             DatabaseConfig::Postgres(postgres) => probe_postgres(postgres).await,
@@ -76,6 +92,7 @@ async fn probe_sqlite(directory: &Path) -> Result<Probe, OpenError> {
         return Ok(Probe {
             schema: Schema::Missing,
             in_use,
+            migration: None,
         });
     };
     // Without a WAL the file of an unused database cannot change, and no shared-memory file is
@@ -113,7 +130,15 @@ async fn probe_sqlite(directory: &Path) -> Result<Probe, OpenError> {
             deerflow_runtime::runs::store::StoreError::from(other)
         )),
     })?;
-    Ok(Probe { schema, in_use })
+    let is_older = matches!(schema, Schema::Older { .. });
+    let migration = (in_use && is_older)
+        .then(|| ProgressFile::read(directory))
+        .flatten();
+    Ok(Probe {
+        schema,
+        in_use,
+        migration,
+    })
 }
 
 async fn probe_postgres(config: &PostgresConfig) -> Result<Probe, OpenError> {
@@ -131,7 +156,11 @@ async fn probe_postgres(config: &PostgresConfig) -> Result<Probe, OpenError> {
         > 0;
     let schema = schema_of(&db).await.map_err(database_refused)?;
     db.close().await.map_err(database_refused)?;
-    Ok(Probe { schema, in_use })
+    Ok(Probe {
+        schema,
+        in_use,
+        migration: None,
+    })
 }
 
 pub(crate) async fn schema_of(db: &DatabaseConnection) -> Result<Schema, sea_orm::DbErr> {

@@ -3,6 +3,7 @@
 use deerflow_core::tasks::Tasks;
 
 use super::*;
+use crate::db::migration::progress::MigrationProgress;
 
 fn entries(directory: &Path) -> Vec<String> {
     let mut names: Vec<_> = std::fs::read_dir(directory)
@@ -22,7 +23,8 @@ async fn probe_reports_state_without_changes() {
         Database::probe(&config).await,
         Ok(Probe {
             schema: Schema::Missing,
-            in_use: false
+            in_use: false,
+            migration: None
         })
     );
     assert!(!directory.exists());
@@ -33,7 +35,8 @@ async fn probe_reports_state_without_changes() {
         Database::probe(&config).await,
         Ok(Probe {
             schema: Schema::Current,
-            in_use: true
+            in_use: true,
+            migration: None
         })
     );
     db.ping().await.unwrap();
@@ -57,7 +60,7 @@ async fn probe_of_unused_file_creates_no_other_file() {
         .journal_mode(sqlx::sqlite::SqliteJournalMode::Wal);
     let pool = sqlite_pool(1).connect_with(options).await.unwrap();
     let db = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
-    crate::db::migration::migrate(&db).await.unwrap();
+    crate::db::migration::migrate(&db, &|_| ()).await.unwrap();
     db.execute_unprepared(&format!(
         "DELETE FROM {APPLIED} WHERE version NOT LIKE 'm0001%'"
     ))
@@ -73,6 +76,39 @@ async fn probe_of_unused_file_creates_no_other_file() {
         (entries(directory.path()), std::fs::read(&file).unwrap()),
         (before, bytes)
     );
+}
+
+#[tokio::test]
+async fn migration_of_an_existing_database_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = DatabaseConfig::Sqlite(directory.path().to_owned());
+    let tasks = Tasks::new();
+    let reports = parking_lot::Mutex::new(Vec::new());
+    let on_migration = |progress: &MigrationProgress| {
+        let file = ProgressFile::read(directory.path());
+        reports.lock().push((progress.clone(), file));
+    };
+    let created = Database::open_with_reserve(&config, 0, &tasks, &on_migration).await;
+    drop(created.unwrap());
+    assert!(reports.lock().is_empty());
+    tasks.shut_down().await;
+
+    let repeated = "m0043_run_index_order";
+    let file = rusqlite::Connection::open(directory.path().join(DATABASE_FILE)).unwrap();
+    let sql = format!("DELETE FROM {APPLIED} WHERE version = ?1");
+    assert_eq!(file.execute(&sql, [repeated]).unwrap(), 1);
+    drop(file);
+    let tasks = Tasks::new();
+    let opened = Database::open_with_reserve(&config, 0, &tasks, &on_migration).await;
+    drop(opened.unwrap());
+    let progress = MigrationProgress {
+        done: 0,
+        total: 1,
+        step: repeated.to_owned(),
+    };
+    let text = progress.to_string();
+    assert_eq!(*reports.lock(), [(progress, Some(text))]);
+    assert_eq!(ProgressFile::read(directory.path()), None);
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ impl Database {
         match schema {
             Schema::Current => Ok(Self::from_connection(connection)),
             other => Err(OpenError::Database(format!(
-                "its schema is not of this version of deerflow ({other:?}): use the version of the server, or start a server of this version first"
+                "its schema is {other}, not of this version of deerflow: use the version of the server, or start a server of this version first"
             ))),
         }
     }

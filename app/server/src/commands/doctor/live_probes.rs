@@ -34,15 +34,22 @@ impl DatabaseProbe for LiveDatabaseProbe {
         let mut config = AppConfig::default();
         config.database = database.clone();
         let address = database_of(&config, settings).map_err(|error| error.to_string())?;
-        let Probe { schema, in_use } = Database::probe(&address)
+        let Probe {
+            schema,
+            in_use,
+            migration,
+        } = Database::probe(&address)
             .await
             .map_err(|error| error.to_string())?;
         let backend = format!("{:?}", database.backend).to_lowercase();
         let found = match schema {
             Schema::Missing => format!("{backend} has no schema yet, it will be created"),
-            Schema::Older { version } => {
-                format!("{backend} answers, its schema {version} will be migrated")
-            }
+            Schema::Older { version } => match migration {
+                Some(progress) => {
+                    format!("{backend} answers, its schema {version} is being migrated: {progress}")
+                }
+                None => format!("{backend} answers, its schema {version} will be migrated"),
+            },
             Schema::Current => format!("{backend} answers and its schema is up to date"),
             Schema::Newer { version } => {
                 return Err(format!(

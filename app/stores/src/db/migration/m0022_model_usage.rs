@@ -152,10 +152,13 @@ mod tests {
                 completion,
                 ..end_in(RunStatus::Error)
             };
-            runs.commit(RunCommit {
-                end: Some(end),
-                ..commit_of(&run)
-            })
+            runs.commit(
+                RunCommit {
+                    end: Some(end),
+                    ..commit_of(&run)
+                }
+                .into(),
+            )
             .await
             .unwrap();
         }

@@ -37,10 +37,15 @@ mod m0039_run_indexes;
 mod m0040_run_texts;
 mod m0041_run_text_parts;
 mod m0042_long_events;
+mod m0043_run_index_order;
+
+pub(crate) mod progress;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
+
+use self::progress::{MigrationProgress, OnProgress};
 
 struct Migrator;
 
@@ -83,19 +88,35 @@ impl MigratorTrait for Migrator {
             Box::new(m0040_run_texts::RunTexts),
             Box::new(m0041_run_text_parts::RunTextParts),
             Box::new(m0042_long_events::LongEvents),
+            Box::new(m0043_run_index_order::RunIndexOrder),
         ]
     }
 }
 
-/// Migrates the schema in one transaction. Several processes may call it at once: on Postgres an
-/// advisory lock serialises them, and SQLite is protected by the data directory's lock.
-pub(crate) async fn migrate(db: &DatabaseConnection) -> Result<(), DbErr> {
+/// Migrates the schema in one transaction, and reports each step for a database that has a schema.
+/// Several processes may call it at once: on Postgres an advisory lock serialises them, and SQLite
+/// is protected by the data directory's lock.
+pub(crate) async fn migrate(
+    db: &DatabaseConnection,
+    on_progress: OnProgress<'_>,
+) -> Result<(), DbErr> {
     let tx = db.begin().await?;
     if tx.get_database_backend() == DbBackend::Postgres {
         tx.execute_unprepared(&format!("SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
             .await?;
     }
-    Migrator::up(&tx, None).await?;
+    let steps = Migrator::get_pending_migrations(&tx).await?;
+    let is_new = steps.len() == Migrator::migrations().len();
+    for (done, step) in steps.iter().enumerate() {
+        if !is_new {
+            on_progress(&MigrationProgress {
+                done,
+                total: steps.len(),
+                step: step.name().to_owned(),
+            });
+        }
+        Migrator::up(&tx, Some(1)).await?;
+    }
     fail_points::pass("migration.written");
     tx.commit().await?;
     fail_points::pass("migration.committed");

@@ -134,6 +134,18 @@ async fn newest(
     query: &RunListQuery,
     owner: &Owner,
 ) -> Result<Vec<RunRecord>, StoreError> {
+    let page = page(from, query, owner)?;
+    let mut rows = read(page.all(db.reads()).await)?;
+    read(load(db.reads(), &mut rows).await)?;
+    Ok(records(rows))
+}
+
+/// Returns the query for a page, newest runs first.
+fn page(
+    from: Select<run::Entity>,
+    query: &RunListQuery,
+    owner: &Owner,
+) -> Result<Select<run::Entity>, StoreError> {
     let mut select = owned(from, owner)?
         .order_by_desc(run::Column::CreatedAt)
         .order_by_desc(run::Column::RunId)
@@ -146,9 +158,7 @@ async fn newest(
             .map(RunStatus::as_str);
         select = select.filter(run::Column::Status.is_in(words));
     }
-    let mut rows = read(select.all(db.reads()).await)?;
-    read(load(db.reads(), &mut rows).await)?;
-    Ok(records(rows))
+    Ok(select)
 }
 
 /// Returns the first run.
@@ -167,4 +177,46 @@ fn owned(select: Select<run::Entity>, owner: &Owner) -> Result<Select<run::Entit
         Some(user) => select.filter(run::Column::UserId.eq(user)),
         None => select,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use deerflow_core::tasks::Tasks;
+    use sea_orm::{ConnectionTrait, QueryTrait, Statement};
+
+    use super::*;
+    use crate::DatabaseConfig;
+
+    #[tokio::test]
+    async fn runs_of_a_thread_are_found_by_the_thread() {
+        let tasks = Tasks::new();
+        let db = Database::open(&DatabaseConfig::Memory, &tasks)
+            .await
+            .unwrap();
+        let thread = ThreadId::parse("t").unwrap();
+        for owner in [Owner::User("ann".to_owned()), Owner::None] {
+            for status in [None, Some(RunStatus::Success)] {
+                let query = RunListQuery {
+                    limit: 10,
+                    offset: 0,
+                    status,
+                };
+                let page = page(of_thread(&thread), &query, &owner).unwrap();
+                let statement = page.build(db.reads().get_database_backend());
+                let explain = Statement {
+                    sql: format!("EXPLAIN QUERY PLAN {}", statement.sql),
+                    ..statement
+                };
+                let rows = db.reads().query_all_raw(explain).await.unwrap();
+                let plan: Vec<String> = rows
+                    .iter()
+                    .map(|row| row.try_get("", "detail").unwrap())
+                    .collect();
+                assert_eq!(
+                    plan,
+                    ["SEARCH runs USING INDEX runs_by_thread (thread_id=?)"]
+                );
+            }
+        }
+    }
 }
