@@ -68,7 +68,7 @@ async fn reopened_file_has_all_acknowledged_writes() {
         end: Some(end_in(RunStatus::Error)),
         ..commit_of(&admitted)
     };
-    runs.commit(commit).await.unwrap();
+    runs.commit(commit.into()).await.unwrap();
     drop((runs, db));
     tasks.shut_down().await;
 
@@ -279,18 +279,24 @@ async fn database_grows_linearly_with_turns() {
             ));
         }
         let events = (0..6).map(|_| event("t1", &id, &text)).collect();
-        runs.commit(RunCommit {
-            advance: Some(RunStatus::Running),
-            events,
-            checkpoints: writes,
-            ..commit_of(&admitted)
-        })
+        runs.commit(
+            RunCommit {
+                advance: Some(RunStatus::Running),
+                events,
+                checkpoints: writes,
+                ..commit_of(&admitted)
+            }
+            .into(),
+        )
         .await
         .unwrap();
-        runs.commit(RunCommit {
-            end: Some(end_in(RunStatus::Success)),
-            ..commit_of(&admitted)
-        })
+        runs.commit(
+            RunCommit {
+                end: Some(end_in(RunStatus::Success)),
+                ..commit_of(&admitted)
+            }
+            .into(),
+        )
         .await
         .unwrap();
         if turn + 1 == TURNS / 2 {

@@ -38,7 +38,7 @@ async fn finished(stores: &ThreadStores, id: &str, on: &str) {
         end: Some(end_in(RunStatus::Error)),
         ..commit_of(&record)
     };
-    stores.runs.commit.commit(end).await.expect("ended");
+    stores.runs.commit.commit(end.into()).await.expect("ended");
 }
 
 fn thumbs(id: &str, on: &str, of: &str, rating: Rating) -> Feedback {

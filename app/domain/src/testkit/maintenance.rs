@@ -93,12 +93,15 @@ pub(super) async fn ended(stores: &RunStores, id: &str, on: &str, after: TimeDel
     let events = (0..3).map(|n| event(on, id, &n.to_string())).collect();
     stores
         .commit
-        .commit(RunCommit {
-            end: Some(end),
-            events,
-            at: at(0) + after,
-            ..commit_of(&admitted)
-        })
+        .commit(
+            RunCommit {
+                end: Some(end),
+                events,
+                at: at(0) + after,
+                ..commit_of(&admitted)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
 }
@@ -125,10 +128,13 @@ pub async fn old_journals_of_ended_runs_are_deleted(open: impl AsyncFn() -> Main
         .run;
     let events = vec![event("t2", "r3", "x")];
     runs.commit
-        .commit(RunCommit {
-            events,
-            ..commit_of(&working)
-        })
+        .commit(
+            RunCommit {
+                events,
+                ..commit_of(&working)
+            }
+            .into(),
+        )
         .await
         .expect("written");
     let before = at(0) + TimeDelta::days(2);

@@ -76,12 +76,15 @@ async fn run_of(runs: &RunStores, id: &str, on: &str, day: i64, numbers: RangeIn
     });
     let checkpoints = checkpoints.collect();
     runs.commit
-        .commit(RunCommit {
-            checkpoints,
-            end: Some(end_in(RunStatus::Error)),
-            at: moment,
-            ..commit_of(&admitted)
-        })
+        .commit(
+            RunCommit {
+                checkpoints,
+                end: Some(end_in(RunStatus::Error)),
+                at: moment,
+                ..commit_of(&admitted)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
 }

@@ -41,10 +41,13 @@ pub async fn run_updates_status_title_and_time_of_thread(open: impl AsyncFn() ->
     stores
         .runs
         .commit
-        .commit(RunCommit {
-            end: Some(end),
-            ..commit_of(&admitted)
-        })
+        .commit(
+            RunCommit {
+                end: Some(end),
+                ..commit_of(&admitted)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     let ended = get(&stores, "t1").await;
@@ -66,10 +69,13 @@ pub async fn run_updates_status_title_and_time_of_thread(open: impl AsyncFn() ->
     stores
         .runs
         .commit
-        .commit(RunCommit {
-            end: Some(end_in(RunStatus::Interrupted)),
-            ..commit_of(&next)
-        })
+        .commit(
+            RunCommit {
+                end: Some(end_in(RunStatus::Interrupted)),
+                ..commit_of(&next)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     assert_eq!(get(&stores, "t1").await.title.as_deref(), Some("T"));
@@ -108,11 +114,14 @@ pub async fn rollback_sets_thread_status_from_newest_checkpoint(
         stores
             .runs
             .commit
-            .commit(RunCommit {
-                checkpoints: vec![write],
-                end,
-                ..commit_of(&first)
-            })
+            .commit(
+                RunCommit {
+                    checkpoints: vec![write],
+                    end,
+                    ..commit_of(&first)
+                }
+                .into(),
+            )
             .await
             .expect("ended");
         let second = stores
@@ -128,10 +137,13 @@ pub async fn rollback_sets_thread_status_from_newest_checkpoint(
         stores
             .runs
             .commit
-            .commit(RunCommit {
-                checkpoints: vec![write],
-                ..commit_of(&second)
-            })
+            .commit(
+                RunCommit {
+                    checkpoints: vec![write],
+                    ..commit_of(&second)
+                }
+                .into(),
+            )
             .await
             .expect("committed");
         let mut end = end_in(RunStatus::Error);
@@ -139,10 +151,13 @@ pub async fn rollback_sets_thread_status_from_newest_checkpoint(
         stores
             .runs
             .commit
-            .commit(RunCommit {
-                end: Some(end),
-                ..commit_of(&second)
-            })
+            .commit(
+                RunCommit {
+                    end: Some(end),
+                    ..commit_of(&second)
+                }
+                .into(),
+            )
             .await
             .expect("ended");
         assert_eq!(get(&stores, "t1").await.status, expected, "round {n}");
@@ -194,7 +209,12 @@ pub async fn deleted_thread_leaves_no_rows_and_reserves_its_id(
         end: Some(end_in(RunStatus::Error)),
         ..commit_of(&admitted)
     };
-    stores.runs.commit.commit(commit).await.expect("ended");
+    stores
+        .runs
+        .commit
+        .commit(commit.into())
+        .await
+        .expect("ended");
     assert_eq!(
         stores.threads.delete(&thread("t1"), &ann()).await,
         Ok(Deleted::Removed)

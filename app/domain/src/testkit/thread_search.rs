@@ -261,11 +261,14 @@ async fn ended_with(
     stores
         .runs
         .commit
-        .commit(RunCommit {
-            checkpoints: vec![write],
-            end: Some(end),
-            ..commit_of(&run)
-        })
+        .commit(
+            RunCommit {
+                checkpoints: vec![write],
+                end: Some(end),
+                ..commit_of(&run)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     state

@@ -68,7 +68,7 @@ impl UsageStores {
             }),
             ..commit_of(&admitted)
         };
-        self.commit.commit(end).await.expect("ended");
+        self.commit.commit(end.into()).await.expect("ended");
     }
 
     async fn model_usage(&self, owner: &Owner) -> Vec<(String, u64, [u64; 4])> {

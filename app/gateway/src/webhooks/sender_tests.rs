@@ -116,10 +116,13 @@ async fn ended(stores: &InMemoryStores, run: &str, url: &str) {
         ..end_in(RunStatus::Error)
     };
     stores
-        .commit(RunCommit {
-            end: Some(end),
-            ..commit_of(&run)
-        })
+        .commit(
+            RunCommit {
+                end: Some(end),
+                ..commit_of(&run)
+            }
+            .into(),
+        )
         .await
         .unwrap();
 }

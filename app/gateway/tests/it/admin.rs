@@ -37,11 +37,14 @@ async fn undelivered_call(gateway: &Gateway, n: u128, is_dead: bool) -> String {
     };
     gateway
         .stores
-        .commit(RunCommit {
-            end: Some(end),
-            at: now,
-            ..commit_of(&run)
-        })
+        .commit(
+            RunCommit {
+                end: Some(end),
+                at: now,
+                ..commit_of(&run)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     let again = (!is_dead).then(|| now + TimeDelta::hours(1));

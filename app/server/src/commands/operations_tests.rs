@@ -228,10 +228,13 @@ async fn run_cancel_is_requested() {
             "{unknown}"
         );
     }
-    runs.commit(RunCommit {
-        end: Some(end_in(RunStatus::Error)),
-        ..commit_of(&admitted)
-    })
+    runs.commit(
+        RunCommit {
+            end: Some(end_in(RunStatus::Error)),
+            ..commit_of(&admitted)
+        }
+        .into(),
+    )
     .await
     .unwrap();
     assert!(
@@ -268,7 +271,7 @@ async fn poisoned_run_is_listed_and_retried() {
             end: Some(end),
             ..commit_of(&admitted.unwrap().run)
         };
-        runs.commit(commit).await.unwrap();
+        runs.commit(commit.into()).await.unwrap();
     }
     let poisoned = || RunsArgs {
         state: Some(RunState::Poisoned),
@@ -353,10 +356,13 @@ async fn dead_letters_are_listed_and_resent() {
             webhook: Some(call),
             ..end_in(RunStatus::Error)
         };
-        runs.commit(RunCommit {
-            end: Some(end),
-            ..commit_of(&admitted)
-        })
+        runs.commit(
+            RunCommit {
+                end: Some(end),
+                ..commit_of(&admitted)
+            }
+            .into(),
+        )
         .await
         .unwrap();
     }

@@ -360,10 +360,13 @@ mod tests {
                 webhook: Some(call),
                 ..end_in(RunStatus::Error)
             };
-            runs.commit(RunCommit {
-                end: Some(end),
-                ..commit_of(&admitted)
-            })
+            runs.commit(
+                RunCommit {
+                    end: Some(end),
+                    ..commit_of(&admitted)
+                }
+                .into(),
+            )
             .await
             .unwrap();
         }

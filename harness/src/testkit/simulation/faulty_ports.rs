@@ -25,7 +25,7 @@ use crate::runtime::runs::{CancelAction, RunRecord, UserRunLimits};
 async fn checked_commit(
     stores: Arc<InMemoryStores>,
     world: Arc<World>,
-    commit: RunCommit,
+    commit: Arc<RunCommit>,
 ) -> Result<(), CommitError> {
     let before = RunQueryStore::get(&*stores, &commit.run_id, &Owner::None).await?;
     let (run_id, attempt, end) = (
@@ -76,7 +76,7 @@ fn describe(commit: &RunCommit) -> String {
 
 #[async_trait]
 impl RunCommitStore for FaultyStores {
-    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
+    async fn commit(&self, commit: Arc<RunCommit>) -> Result<(), CommitError> {
         let details = describe(&commit);
         self.write(
             "commit",

@@ -110,7 +110,7 @@ pub async fn content_pinned_by_a_thread_outlives_its_flow(open: impl AsyncFn() -
             end: Some(end_in(RunStatus::Error)),
             ..commit_of(&run)
         };
-        runs.commit.commit(end).await.expect("ended");
+        runs.commit.commit(end.into()).await.expect("ended");
     }
     let deleted = stores.flows.delete(USER, "f", None, at(1)).await;
     assert_eq!(deleted, Ok(DeletedFlow::Removed));

@@ -1,5 +1,7 @@
 //! Commits of a run: guard, events, checkpoints and end in one transaction.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use deerflow_core::compute::heavy_poll;
 use deerflow_core::ids::{RunId, ThreadId};
@@ -33,7 +35,7 @@ use crate::sql::webhooks::insert_call;
 
 #[async_trait]
 impl RunCommitStore for SqlRunStore {
-    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
+    async fn commit(&self, commit: Arc<RunCommit>) -> Result<(), CommitError> {
         self.commit_with_outcome(commit).await.map(|_| ())
     }
 }
@@ -42,7 +44,7 @@ impl SqlRunStore {
     /// Commits, and returns the effect on the thread.
     pub(crate) async fn commit_with_outcome(
         &self,
-        commit: RunCommit,
+        commit: Arc<RunCommit>,
     ) -> Result<ThreadOutcome, CommitError> {
         let since = Instant::now();
         let class = if commit.end.is_some() || releases_run(&commit) {
@@ -59,8 +61,8 @@ impl SqlRunStore {
                 commit,
                 |tx, commit| Box::pin(write(tx, commit)),
                 Some(FastWork {
-                    sqlite: prepared_commit::commit,
-                    postgres: Some(commit_function::commit),
+                    sqlite: |connection, commit| prepared_commit::commit(connection, commit),
+                    postgres: Some(|pool, commit| commit_function::commit(pool, commit)),
                 }),
             )
             .await;

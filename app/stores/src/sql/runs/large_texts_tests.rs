@@ -56,7 +56,7 @@ impl Rig {
             end: Some(end),
             ..commit_of(&admitted)
         };
-        self.runs.commit(commit).await.unwrap();
+        self.runs.commit(commit.into()).await.unwrap();
     }
 }
 

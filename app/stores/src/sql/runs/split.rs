@@ -82,11 +82,12 @@ fn commit_number(commit: &RunCommit) -> CommitNumber {
 
 #[async_trait]
 impl RunCommitStore for SplitCommitStore {
-    async fn commit(&self, mut commit: RunCommit) -> Result<(), CommitError> {
+    async fn commit(&self, commit: Arc<RunCommit>) -> Result<(), CommitError> {
+        let mut commit = Arc::unwrap_or_clone(commit);
         let events = std::mem::take(&mut commit.events);
         self.journal(&commit, events).await?;
         let (thread, sent) = (commit.thread_id.clone(), commit_number(&commit));
-        let outcome = self.runs.commit_with_outcome(commit).await?;
+        let outcome = self.runs.commit_with_outcome(Arc::new(commit)).await?;
         self.journaled.lock().retain(|other| *other != sent);
         if outcome == ThreadOutcome::Deleted {
             self.journal.delete_thread(&thread).await?;

@@ -116,7 +116,7 @@ impl Runtime {
             self.ports.clock.now(),
         )
         .releasing();
-        match self.ports.commit.commit(commit).await {
+        match self.ports.commit.commit(commit.into()).await {
             Ok(()) => {
                 (run.status, run.attempt) = (RunStatus::Pending, run.attempt + 1);
                 self.registry.active.enqueue(active);

@@ -1,6 +1,7 @@
 //! Buffers the writes of a run and commits them in the background, in order and one commit at a
 //! time, so that token streaming does not wait for the store.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -26,7 +27,8 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct CommitBuffer {
     ports: RuntimePorts,
-    pending: RunCommit,
+    /// Not shared, except while the end is sent.
+    pending: Arc<RunCommit>,
     /// Last commit that was sent.
     sent: SentCommit,
     /// Time at which the buffered writes are sent; `None` if there are none.
@@ -46,7 +48,7 @@ impl CommitBuffer {
         );
         Self {
             ports,
-            pending,
+            pending: Arc::new(pending),
             sent: SentCommit::default(),
             flush_at: None,
             waiters: Vec::new(),
@@ -55,32 +57,29 @@ impl CommitBuffer {
     }
 
     pub(super) fn advance(&mut self, status: RunStatus) {
-        self.pending.advance = Some(status);
+        self.pending().advance = Some(status);
         self.schedule_flush();
     }
 
     pub(super) fn events(&mut self, events: Vec<NewRunEvent>) {
         if !events.is_empty() {
-            self.pending.events.extend(events);
+            self.pending().events.extend(events);
             self.schedule_flush();
         }
     }
 
     /// Buffers a checkpoint, or replaces the buffered one with the same id.
     pub(super) fn checkpoint(&mut self, write: CheckpointWrite) {
-        match self
-            .pending
-            .checkpoints
+        let checkpoints = &mut self.pending().checkpoints;
+        match checkpoints
             .iter()
             .position(|buffered| buffered.meta.checkpoint_id == write.meta.checkpoint_id)
         {
             Some(at) => {
-                let buffered = self.pending.checkpoints.remove(at);
-                self.pending
-                    .checkpoints
-                    .insert(at, write.instead_of(buffered));
+                let buffered = checkpoints.remove(at);
+                checkpoints.insert(at, write.instead_of(buffered));
             }
-            None => self.pending.checkpoints.push(write),
+            None => checkpoints.push(write),
         }
         self.schedule_flush();
     }
@@ -97,12 +96,12 @@ impl CommitBuffer {
 
     /// Sets the totals so far. They are written with the next commit.
     pub(super) fn set_usage(&mut self, so_far: RunCompletionData) {
-        self.pending.so_far = Some(Box::new(so_far));
+        self.pending().so_far = Some(Box::new(so_far));
     }
 
     /// Buffers the progress of a call. A caller waits for it, so it is flushed at once.
     pub(super) fn call(&mut self, PendingCallEntry { entry, written }: PendingCallEntry) {
-        self.pending.calls.push(entry);
+        self.pending().calls.push(entry);
         self.waiters.push(written);
         self.has_calls = true;
         self.flush_at = Some(Instant::now());
@@ -172,7 +171,7 @@ impl CommitBuffer {
                 let advance = unconfirmed.commit.advance;
                 let stored = commit_end(&mut unconfirmed.commit, &self.ports).await;
                 if stored.is_err() {
-                    self.pending.advance = self.pending.advance.or(advance);
+                    self.pending().advance = self.pending.advance.or(advance);
                 }
                 stored
             }
@@ -184,8 +183,8 @@ impl CommitBuffer {
     /// Commits the remaining writes and the end.
     pub(super) async fn finish(&mut self, end: RunEnd) -> Result<(), CommitFailure> {
         self.next_batch();
-        self.pending.calls.clear();
-        self.pending.end = Some(end);
+        self.pending().calls.clear();
+        self.pending().end = Some(end);
         commit_end(&mut self.pending, &self.ports).await
     }
 
@@ -197,21 +196,21 @@ impl CommitBuffer {
         (checkpoints, events): (Vec<CheckpointWrite>, Vec<NewRunEvent>),
     ) -> Result<(), CommitFailure> {
         self.next_batch();
-        self.pending.calls.clear();
+        self.pending().calls.clear();
         let bare = RunCommit {
             events: Vec::new(),
             checkpoints: Vec::new(),
             end: Some(end),
-            ..self.pending.clone()
+            ..RunCommit::clone(&self.pending)
         };
-        let mut with_input = RunCommit {
+        let mut with_input = Arc::new(RunCommit {
             events,
             checkpoints,
             ..bare.clone()
-        };
+        });
         match commit_end(&mut with_input, &self.ports).await {
             // The end is not published before it is stored.
-            Err(CommitFailure::Steps(_)) => commit_until_stored(&bare, &self.ports)
+            Err(CommitFailure::Steps(_)) => commit_until_stored(&Arc::new(bare), &self.ports)
                 .await
                 .map_err(CommitFailure::Refused),
             ended => ended,
@@ -236,10 +235,17 @@ impl CommitBuffer {
         }
         self.next_batch();
         // These calls were not confirmed, so they did not start.
-        self.pending
+        let pending = self.pending();
+        pending
             .calls
             .retain(|call| call.progress != CallProgress::Started);
-        commit_before(self.pending.clone().releasing(), deadline, &self.ports).await
+        let release = Arc::new(pending.clone().releasing());
+        commit_before(release, deadline, &self.ports).await
+    }
+
+    /// Returns the buffered writes for a change.
+    fn pending(&mut self) -> &mut RunCommit {
+        Arc::make_mut(&mut self.pending)
     }
 
     fn schedule_flush(&mut self) {
@@ -250,18 +256,20 @@ impl CommitBuffer {
     fn send(&mut self) {
         self.flush_at = None;
         self.next_batch();
+        let at = self.ports.clock.now();
+        let pending = self.pending();
         let commit = RunCommit {
-            advance: self.pending.advance.take(),
-            events: std::mem::take(&mut self.pending.events),
-            checkpoints: std::mem::take(&mut self.pending.checkpoints),
-            calls: std::mem::take(&mut self.pending.calls),
-            so_far: self.pending.so_far.take(),
-            at: self.ports.clock.now(),
-            ..self.pending.clone()
+            advance: pending.advance.take(),
+            events: std::mem::take(&mut pending.events),
+            checkpoints: std::mem::take(&mut pending.checkpoints),
+            calls: std::mem::take(&mut pending.calls),
+            so_far: pending.so_far.take(),
+            at,
+            ..pending.clone()
         };
         fail_points::pass("step.gathered");
         let waiters = std::mem::take(&mut self.waiters);
-        self.sent = SentCommit::send(commit, waiters, &self.ports);
+        self.sent = SentCommit::send(Arc::new(commit), waiters, &self.ports);
     }
 
     /// Resends the unconfirmed commit unchanged, after a pause. Cancellation safe during the pause.
@@ -272,6 +280,6 @@ impl CommitBuffer {
 
     /// Assigns the next number to the buffered commit. The store detects repeated commits by it.
     fn next_batch(&mut self) {
-        self.pending.batch += 1;
+        self.pending().batch += 1;
     }
 }

@@ -1,5 +1,6 @@
 //! Retries of failed commits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -25,13 +26,13 @@ pub(super) enum CommitFailure {
 
 /// Sends a commit, and retries until `deadline` while the store fails.
 pub(super) async fn commit_before(
-    mut commit: RunCommit,
+    mut commit: Arc<RunCommit>,
     deadline: Instant,
     ports: &RuntimePorts,
 ) -> Result<(), CommitError> {
     loop {
-        commit.at = ports.clock.now();
-        match ports.commit.commit(commit.clone()).await {
+        Arc::make_mut(&mut commit).at = ports.clock.now();
+        match ports.commit.commit(Arc::clone(&commit)).await {
             Err(CommitError::Store(error)) if Instant::now() < deadline => {
                 tracing::warn!(%error, "cannot store the run yet");
                 tokio::time::sleep(RETRY).await;
@@ -44,14 +45,14 @@ pub(super) async fn commit_before(
 /// Sends a commit, and retries: until shutdown while the store is unavailable, and for
 /// [`END_TIMEOUT`] while it reports errors.
 pub(super) async fn commit_end(
-    commit: &mut RunCommit,
+    commit: &mut Arc<RunCommit>,
     ports: &RuntimePorts,
 ) -> Result<(), CommitFailure> {
     let (stop, began) = (ports.tasks.token(), Instant::now());
     let mut failing_since = None;
     loop {
-        commit.at = ports.clock.now();
-        let error = match ports.commit.commit(commit.clone()).await {
+        Arc::make_mut(commit).at = ports.clock.now();
+        let error = match ports.commit.commit(Arc::clone(commit)).await {
             Ok(()) => return Ok(()),
             Err(CommitError::Store(error)) => error,
             Err(refused) => return Err(CommitFailure::Refused(refused)),

@@ -35,7 +35,7 @@ struct FailingStore {
 
 #[async_trait]
 impl RunCommitStore for FailingStore {
-    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
+    async fn commit(&self, commit: Arc<RunCommit>) -> Result<(), CommitError> {
         let refused = (*self.fails.lock())(&commit);
         match refused {
             Some(error) => Err(error.into()),

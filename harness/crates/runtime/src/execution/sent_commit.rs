@@ -1,5 +1,6 @@
 //! State of the last commit that a run has sent to its store.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -15,7 +16,7 @@ use deerflow_core::tasks::{TaskKind, TaskPanicked};
 const OUTAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Response of the store. A failed commit is returned with its error.
-type StoreReply = Result<(), (CommitError, RunCommit)>;
+type StoreReply = Result<(), (CommitError, Arc<RunCommit>)>;
 
 /// Task that sends one commit.
 type SendTask = JoinHandle<Result<StoreReply, TaskPanicked>>;
@@ -49,7 +50,7 @@ pub(super) struct InFlight {
 /// Commit that the store did not confirm.
 #[derive(Debug)]
 pub(super) struct Unconfirmed {
-    pub(super) commit: RunCommit,
+    pub(super) commit: Arc<RunCommit>,
     waiters: Vec<oneshot::Sender<()>>,
     failing_since: Instant,
 }
@@ -57,7 +58,7 @@ pub(super) struct Unconfirmed {
 impl SentCommit {
     /// Sends a commit in a task of its own. `waiters` are notified when it is durable.
     pub(super) fn send(
-        commit: RunCommit,
+        commit: Arc<RunCommit>,
         waiters: Vec<oneshot::Sender<()>>,
         ports: &RuntimePorts,
     ) -> Self {
@@ -153,11 +154,11 @@ impl InFlight {
     }
 }
 
-fn spawn(commit: RunCommit, ports: &RuntimePorts) -> SendTask {
+fn spawn(commit: Arc<RunCommit>, ports: &RuntimePorts) -> SendTask {
     let store = ports.commit.clone();
     let work = async move {
         store
-            .commit(commit.clone())
+            .commit(Arc::clone(&commit))
             .await
             .map_err(|error| (error, commit))
     };

@@ -39,7 +39,7 @@ async fn release(run: OwnedRun, runtime: &Runtime) {
         runtime.ports.clock.now(),
     )
     .releasing();
-    match runtime.ports.commit.commit(commit).await {
+    match runtime.ports.commit.commit(commit.into()).await {
         Ok(()) => {
             tracing::warn!(
                 run_id = %run.run_id,

@@ -23,7 +23,7 @@ struct StoreUnavailable {
 
 #[async_trait]
 impl RunCommitStore for StoreUnavailable {
-    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
+    async fn commit(&self, commit: Arc<RunCommit>) -> Result<(), CommitError> {
         if self.away.load(Ordering::Relaxed) {
             return Err(StoreError::Unavailable("away".to_owned()).into());
         }
@@ -142,7 +142,7 @@ struct LosesFirstReply {
 
 #[async_trait]
 impl RunCommitStore for LosesFirstReply {
-    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
+    async fn commit(&self, commit: Arc<RunCommit>) -> Result<(), CommitError> {
         self.store.commit(commit).await?;
         if self.lost.swap(true, Ordering::Relaxed) {
             Ok(())
@@ -226,11 +226,14 @@ async fn wait_returns_thread_state_after_pruning() {
             .runtime()
             .ports()
             .commit
-            .commit(RunCommit {
-                advance: Some(RunStatus::Running),
-                end,
-                ..commit
-            })
+            .commit(
+                RunCommit {
+                    advance: Some(RunStatus::Running),
+                    end,
+                    ..commit
+                }
+                .into(),
+            )
             .await
             .unwrap();
         assert_eq!(

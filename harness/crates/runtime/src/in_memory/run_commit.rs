@@ -1,5 +1,7 @@
 //! Commits of runs.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use super::tables::{InMemoryStores, OutboxEntry};
@@ -8,7 +10,8 @@ use crate::ports::{CommitError, RunCommit, RunCommitStore, WebhookDelivery};
 
 #[async_trait]
 impl RunCommitStore for InMemoryStores {
-    async fn commit(&self, mut commit: RunCommit) -> Result<(), CommitError> {
+    async fn commit(&self, commit: Arc<RunCommit>) -> Result<(), CommitError> {
+        let mut commit = Arc::unwrap_or_clone(commit);
         let mut tables = self.0.lock();
         let tables = &mut *tables;
         let run = tables

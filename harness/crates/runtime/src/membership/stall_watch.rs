@@ -94,7 +94,7 @@ impl StallWatch {
         tracing::error!(%run_id, attempt = run.attempt, seconds, "a run blocks a thread of this process");
         let at = ports.clock.now();
         let commit = RunCommit::new(run_id.clone(), run.thread_id.clone(), run.attempt, at);
-        let commit = ports.commit.commit(commit.releasing_as_lost());
+        let commit = ports.commit.commit(commit.releasing_as_lost().into());
         match timeout(COMMIT_TIMEOUT, commit).await {
             Ok(Ok(())) => tracing::warn!(%run_id, "gave up the stalled attempt of a run"),
             Ok(Err(CommitError::Store(error))) => {

@@ -1,5 +1,7 @@
 //! Port that commits the progress and the end of runs.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -144,7 +146,7 @@ impl RunCommit {
 /// let (run, thread) = (RunId::parse("r1")?, ThreadId::parse("t1")?);
 /// let commit = RunCommit::new(run, thread, 1, DateTime::UNIX_EPOCH);
 /// // The run was not admitted, so the commit is rejected.
-/// assert!(store.commit(commit).await.is_err());
+/// assert!(store.commit(commit.into()).await.is_err());
 /// # Ok(())
 /// # }
 /// ```
@@ -163,5 +165,7 @@ pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
     /// also if it ended the run. A checkpoint may refer to log positions that are stored, and to
     /// those of messages in the same commit. If it refers to any other position, an earlier commit
     /// is missing, and the whole commit is rejected.
-    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError>;
+    ///
+    /// The commit is shared, because its sender retains it in case it has to be sent again.
+    async fn commit(&self, commit: Arc<RunCommit>) -> Result<(), CommitError>;
 }

@@ -252,7 +252,7 @@ struct LosesReplies(
 
 #[async_trait]
 impl store::RunCommitStore for LosesReplies {
-    async fn commit(&self, commit: store::RunCommit) -> Result<(), store::CommitError> {
+    async fn commit(&self, commit: Arc<store::RunCommit>) -> Result<(), store::CommitError> {
         store::RunCommitStore::commit(&self.0, commit).await?;
         let lost = self
             .1

@@ -1,5 +1,7 @@
 //! Commits the end of a run that no task executes.
 
+use std::sync::Arc;
+
 use std::time::Duration;
 
 use super::lost_input::restored_input;
@@ -27,7 +29,7 @@ pub(crate) enum EndCommit {
     /// The run has ended already, or another attempt owns it.
     Refused,
     /// The store failed; this commit is still to be written.
-    Deferred(Box<RunCommit>),
+    Deferred(Arc<RunCommit>),
 }
 
 /// Ends an orphaned run that this process owns, with the error text `why`.
@@ -98,14 +100,15 @@ pub(crate) async fn end_orphan(
 
 /// Tries once to commit the end of a run.
 pub(crate) async fn store_end(commit: RunCommit, ports: &RuntimePorts) -> EndCommit {
-    match ports.commit.commit(commit.clone()).await {
+    let commit = Arc::new(commit);
+    match ports.commit.commit(Arc::clone(&commit)).await {
         Ok(()) => {
             fail_points::pass("orphan.ended");
             EndCommit::Stored
         }
         Err(CommitError::Store(error)) => {
             tracing::error!(run_id = %commit.run_id, %error, "cannot store the end of a run yet");
-            EndCommit::Deferred(Box::new(commit))
+            EndCommit::Deferred(commit)
         }
         Err(refused) => {
             tracing::info!(
@@ -179,7 +182,7 @@ async fn is_written(commit: &RunCommit, ports: &RuntimePorts) -> bool {
 /// Retries the commit of an end until it is stored, is refused, or the process shuts down. Returns
 /// a store error only at shutdown.
 pub(crate) async fn commit_until_stored(
-    end: &RunCommit,
+    end: &Arc<RunCommit>,
     ports: &RuntimePorts,
 ) -> Result<(), CommitError> {
     let stop = ports.tasks.token();
@@ -192,7 +195,7 @@ pub(crate) async fn commit_until_stored(
             }
             () = tokio::time::sleep(END_RETRY_INTERVAL) => {}
         }
-        match ports.commit.commit(end.clone()).await {
+        match ports.commit.commit(Arc::clone(end)).await {
             Err(CommitError::Store(_)) => {}
             ended => return ended,
         }

@@ -215,10 +215,13 @@ pub async fn pruning_retains_newest_and_their_parents(open: impl AsyncFn() -> Ru
     );
     stores
         .commit
-        .commit(RunCommit {
-            end: Some(end_in(RunStatus::Error)),
-            ..commit_of(&busy)
-        })
+        .commit(
+            RunCommit {
+                end: Some(end_in(RunStatus::Error)),
+                ..commit_of(&busy)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     assert_eq!(

@@ -72,7 +72,7 @@ pub async fn repeated_commit_is_written_once(open: impl AsyncFn() -> RunStores) 
             ..commit_of(&record)
         };
         for _ in 0..3 {
-            assert_eq!(stores.commit.commit(commit.clone()).await, Ok(()));
+            assert_eq!(stores.commit.commit(commit.clone().into()).await, Ok(()));
         }
     }
     assert_eq!(texts(&stores).await, ["a", "b"]);
@@ -111,18 +111,21 @@ pub async fn repeated_end_changes_nothing(open: impl AsyncFn() -> RunStores) {
         end: Some(end_in(RunStatus::Error)),
         ..commit_of(&record)
     };
-    assert_eq!(stores.commit.commit(end.clone()).await, Ok(()));
-    assert_eq!(stores.commit.commit(end.clone()).await, Ok(()));
+    assert_eq!(stores.commit.commit(end.clone().into()).await, Ok(()));
+    assert_eq!(stores.commit.commit(end.clone().into()).await, Ok(()));
     let next = stores
         .create
         .admit(new_run("r2", "t1"))
         .await
         .expect("admitted")
         .run;
-    assert_eq!(stores.commit.commit(end.clone()).await, Ok(()));
+    assert_eq!(stores.commit.commit(end.clone().into()).await, Ok(()));
     assert_eq!(stores.query.active(&thread("t1")).await, Ok(Some(next)));
     assert_eq!(
-        stores.commit.commit(RunCommit { batch: 4, ..end }).await,
+        stores
+            .commit
+            .commit(RunCommit { batch: 4, ..end }.into())
+            .await,
         Err(CommitError::AlreadyTerminal(run("r1")))
     );
     assert_eq!(texts(&stores).await, ["end"]);
@@ -143,8 +146,8 @@ pub async fn end_of_temporary_thread_may_be_repeated(open: impl AsyncFn() -> Run
         end: Some(end_in(RunStatus::Error)),
         ..commit_of(&record)
     };
-    assert_eq!(stores.commit.commit(end.clone()).await, Ok(()));
-    assert_eq!(stores.commit.commit(end).await, Ok(()));
+    assert_eq!(stores.commit.commit(end.clone().into()).await, Ok(()));
+    assert_eq!(stores.commit.commit(end.into()).await, Ok(()));
     assert_eq!(texts(&stores).await, [""; 0]);
 }
 
@@ -162,15 +165,19 @@ pub async fn repeated_commit_of_lost_attempt_is_fenced(open: impl AsyncFn() -> R
         advance: Some(RunStatus::Running),
         ..commit_of(&record)
     };
-    stores.commit.commit(first.clone()).await.expect("advanced");
+    stores
+        .commit
+        .commit(first.clone().into())
+        .await
+        .expect("advanced");
     let back = RunCommit {
         batch: 2,
         advance: Some(RunStatus::Pending),
         ..commit_of(&record)
     };
-    stores.commit.commit(back).await.expect("released");
+    stores.commit.commit(back.into()).await.expect("released");
     assert_eq!(
-        stores.commit.commit(first.clone()).await,
+        stores.commit.commit(first.clone().into()).await,
         Err(CommitError::OwnershipLost {
             run_id: run("r1"),
             attempt: 1
@@ -178,11 +185,14 @@ pub async fn repeated_commit_of_lost_attempt_is_fenced(open: impl AsyncFn() -> R
     );
     stores
         .commit
-        .commit(RunCommit {
-            attempt: 2,
-            advance: Some(RunStatus::Starting),
-            ..first
-        })
+        .commit(
+            RunCommit {
+                attempt: 2,
+                advance: Some(RunStatus::Starting),
+                ..first
+            }
+            .into(),
+        )
         .await
         .expect("the first commit of the next attempt");
     assert_eq!(status(&stores, "r1").await, RunStatus::Starting);
@@ -203,7 +213,7 @@ pub async fn unnumbered_commits_are_written_each_time(open: impl AsyncFn() -> Ru
             events: vec![event("t1", "r1", text)],
             ..commit_of(&record)
         };
-        assert_eq!(stores.commit.commit(commit).await, Ok(()));
+        assert_eq!(stores.commit.commit(commit.into()).await, Ok(()));
     }
     assert_eq!(texts(&stores).await, ["a", "b", "b", "c"]);
 }
@@ -228,7 +238,7 @@ pub async fn checkpoint_with_missing_messages_is_rejected_atomically(
         ..commit_of(&record)
     };
     assert!(matches!(
-        stores.commit.commit(commit.clone()).await,
+        stores.commit.commit(commit.clone().into()).await,
         Err(CommitError::Store(StoreError::Failed(_)))
     ));
     assert!(
@@ -249,10 +259,13 @@ pub async fn checkpoint_with_missing_messages_is_rejected_atomically(
     );
     stores
         .commit
-        .commit(RunCommit {
-            checkpoints: vec![lost, late],
-            ..commit
-        })
+        .commit(
+            RunCommit {
+                checkpoints: vec![lost, late],
+                ..commit
+            }
+            .into(),
+        )
         .await
         .expect("nothing is missing now");
     let read = stores

@@ -72,10 +72,13 @@ pub async fn repeated_request_returns_its_run(open: impl AsyncFn() -> RunStores)
     assert_eq!(stores.query.active(&thread("t2")).await, Ok(None));
     stores
         .commit
-        .commit(RunCommit {
-            end: Some(end_in(RunStatus::Error)),
-            ..commit_of(&created)
-        })
+        .commit(
+            RunCommit {
+                end: Some(end_in(RunStatus::Error)),
+                ..commit_of(&created)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     assert_eq!(
@@ -195,10 +198,13 @@ pub async fn rejected_request_does_not_consume_key(open: impl AsyncFn() -> RunSt
     assert_eq!(stores.requests.known(&key("k"), at(1)).await, Ok(None));
     stores
         .commit
-        .commit(RunCommit {
-            end: Some(end_in(RunStatus::Error)),
-            ..commit_of(&first)
-        })
+        .commit(
+            RunCommit {
+                end: Some(end_in(RunStatus::Error)),
+                ..commit_of(&first)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     stores
@@ -252,11 +258,14 @@ pub async fn final_state_is_stored_for_the_request(open: impl AsyncFn() -> RunSt
         assert_eq!(stores.query.kept_values(&run(id)).await, Ok(None));
         stores
             .commit
-            .commit(RunCommit {
-                advance: Some(RunStatus::Running),
-                end: Some(end()),
-                ..commit_of(&created)
-            })
+            .commit(
+                RunCommit {
+                    advance: Some(RunStatus::Running),
+                    end: Some(end()),
+                    ..commit_of(&created)
+                }
+                .into(),
+            )
             .await
             .expect("ended");
     }

@@ -51,11 +51,14 @@ async fn write(
 ) -> Result<(), CommitError> {
     stores
         .commit
-        .commit(RunCommit {
-            batch,
-            calls: calls.into(),
-            ..commit_of(run)
-        })
+        .commit(
+            RunCommit {
+                batch,
+                calls: calls.into(),
+                ..commit_of(run)
+            }
+            .into(),
+        )
         .await
 }
 
@@ -113,7 +116,7 @@ pub async fn call_is_readable_from_start_until_run_end(open: impl AsyncFn() -> R
         end: Some(end),
         ..commit_of(&record)
     };
-    stores.commit.commit(commit).await.expect("ended");
+    stores.commit.commit(commit.into()).await.expect("ended");
     for key in ["a", "b", "c"] {
         assert_eq!(recorded(&stores, "r1", key).await, None);
     }
@@ -151,11 +154,14 @@ pub async fn calls_of_other_runs_and_keys_are_not_returned(open: impl AsyncFn() 
     };
     stores
         .commit
-        .commit(RunCommit {
-            batch: 2,
-            end: Some(end),
-            ..commit_of(&first)
-        })
+        .commit(
+            RunCommit {
+                batch: 2,
+                end: Some(end),
+                ..commit_of(&first)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     assert_eq!(
@@ -236,11 +242,14 @@ pub async fn call_of_finished_run_is_rejected(open: impl AsyncFn() -> RunStores)
     let end = Some(end_in(RunStatus::Error));
     stores
         .commit
-        .commit(RunCommit {
-            batch: 1,
-            end,
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                batch: 1,
+                end,
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     let over = Err(CommitError::AlreadyTerminal(run("r1")));
@@ -290,11 +299,14 @@ pub async fn calls_are_deleted_with_temporary_thread(open: impl AsyncFn() -> Run
     });
     stores
         .commit
-        .commit(RunCommit {
-            batch: 2,
-            end,
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                batch: 2,
+                end,
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     assert_eq!(recorded(&stores, "r1", "a").await, None);

@@ -47,7 +47,11 @@ async fn ended(stores: &RunStores, new: NewRun) {
         ..commit_of(&record)
     };
     for _ in 0..2 {
-        stores.commit.commit(commit.clone()).await.expect("ended");
+        stores
+            .commit
+            .commit(commit.clone().into())
+            .await
+            .expect("ended");
     }
 }
 

@@ -41,10 +41,13 @@ async fn idle_thread(stores: &RunStores) {
     let end = Some(end_in(RunStatus::Interrupted));
     stores
         .commit
-        .commit(RunCommit {
-            end,
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                end,
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
 }
@@ -77,10 +80,13 @@ pub async fn external_update_is_rejected_while_run_is_active(open: impl AsyncFn(
     let end = Some(end_in(RunStatus::Interrupted));
     stores
         .commit
-        .commit(RunCommit {
-            end,
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                end,
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     put().await.expect("written");

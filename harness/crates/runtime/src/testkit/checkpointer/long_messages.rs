@@ -56,7 +56,11 @@ pub async fn long_texts_of_a_commit_are_read_back(open: impl AsyncFn() -> RunSto
         checkpoints: vec![checkpoint_write("t1", Some("r1"), 1, &mut state, &mut tail)],
         ..commit_of(&admitted.expect("admitted").run)
     };
-    stores.commit.commit(commit).await.expect("committed");
+    stores
+        .commit
+        .commit(commit.into())
+        .await
+        .expect("committed");
     let read = stores.checkpoints.get(&thread("t1"), None).await;
     assert!(
         read.expect("read").expect("there").state == state,

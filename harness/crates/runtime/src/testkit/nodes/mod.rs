@@ -187,10 +187,10 @@ pub async fn usage_survives_loss_of_the_node(open: impl AsyncFn() -> RunStores) 
         so_far: Some(Box::new(so_far.clone())),
         ..commit_of(&active)
     };
-    stores.commit.commit(step).await.expect("written");
+    stores.commit.commit(step.into()).await.expect("written");
     stores
         .commit
-        .commit(commit_of(&active))
+        .commit(commit_of(&active).into())
         .await
         .expect("a commit without usage");
     stores.nodes.leave(&node("n1")).await.expect("left");
@@ -216,10 +216,13 @@ pub async fn run_age_counts_from_first_start(open: impl AsyncFn() -> RunStores) 
     assert_eq!(claimed.worked, Duration::ZERO, "admitted and never started");
     stores
         .commit
-        .commit(RunCommit {
-            advance: Some(RunStatus::Running),
-            ..commit_of(&claimed.run)
-        })
+        .commit(
+            RunCommit {
+                advance: Some(RunStatus::Running),
+                ..commit_of(&claimed.run)
+            }
+            .into(),
+        )
         .await
         .expect("written");
     // The clock of some stores counts milliseconds.
@@ -232,7 +235,7 @@ pub async fn run_age_counts_from_first_start(open: impl AsyncFn() -> RunStores) 
         .expect("there");
     stores
         .commit
-        .commit(commit_of(&running).releasing())
+        .commit(commit_of(&running).releasing().into())
         .await
         .expect("released");
     let first = stores
@@ -244,10 +247,13 @@ pub async fn run_age_counts_from_first_start(open: impl AsyncFn() -> RunStores) 
     assert!(first.worked > Duration::ZERO);
     stores
         .commit
-        .commit(RunCommit {
-            advance: Some(RunStatus::Running),
-            ..commit_of(&first.run)
-        })
+        .commit(
+            RunCommit {
+                advance: Some(RunStatus::Running),
+                ..commit_of(&first.run)
+            }
+            .into(),
+        )
         .await
         .expect("written");
     stores.nodes.leave(&node("n2")).await.expect("left");

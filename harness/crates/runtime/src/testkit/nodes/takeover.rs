@@ -67,11 +67,14 @@ pub async fn lost_attempt_cannot_commit(open: impl AsyncFn() -> RunStores) {
         .expect("there");
     stores
         .commit
-        .commit(RunCommit {
-            batch: 1,
-            advance: Some(RunStatus::Running),
-            ..commit_of(&before)
-        })
+        .commit(
+            RunCommit {
+                batch: 1,
+                advance: Some(RunStatus::Running),
+                ..commit_of(&before)
+            }
+            .into(),
+        )
         .await
         .expect("written");
     stores.nodes.leave(&node("n1")).await.expect("left");
@@ -84,40 +87,52 @@ pub async fn lost_attempt_cannot_commit(open: impl AsyncFn() -> RunStores) {
     assert_eq!(
         stores
             .commit
-            .commit(RunCommit {
-                batch: 2,
-                ..commit_of(&before)
-            })
+            .commit(
+                RunCommit {
+                    batch: 2,
+                    ..commit_of(&before)
+                }
+                .into()
+            )
             .await,
         lost
     );
     assert_eq!(
         stores
             .commit
-            .commit(RunCommit {
-                batch: 2,
-                end: Some(end_in(RunStatus::Success)),
-                ..commit_of(&before)
-            })
+            .commit(
+                RunCommit {
+                    batch: 2,
+                    end: Some(end_in(RunStatus::Success)),
+                    ..commit_of(&before)
+                }
+                .into()
+            )
             .await,
         lost
     );
     stores
         .commit
-        .commit(RunCommit {
-            batch: 1,
-            advance: Some(RunStatus::Running),
-            ..commit_of(&now)
-        })
+        .commit(
+            RunCommit {
+                batch: 1,
+                advance: Some(RunStatus::Running),
+                ..commit_of(&now)
+            }
+            .into(),
+        )
         .await
         .expect("its own attempt");
     stores
         .commit
-        .commit(RunCommit {
-            batch: 2,
-            end: Some(end_in(RunStatus::Success)),
-            ..commit_of(&now)
-        })
+        .commit(
+            RunCommit {
+                batch: 2,
+                end: Some(end_in(RunStatus::Success)),
+                ..commit_of(&now)
+            }
+            .into(),
+        )
         .await
         .expect("its own attempt");
     assert_eq!(owned(&stores, "n2").await, []);
@@ -147,7 +162,7 @@ pub async fn run_can_be_taken_over_repeatedly(open: impl AsyncFn() -> RunStores)
         .expect("there");
     stores
         .commit
-        .commit(commit_of(&active).releasing())
+        .commit(commit_of(&active).releasing().into())
         .await
         .expect("released");
     assert_eq!(owned(&stores, "n3").await, []);
@@ -173,16 +188,18 @@ pub async fn lost_release_is_counted_and_excludes_its_attempt(open: impl AsyncFn
             batch: 5,
             ..commit_of(&active)
         };
-        let released = stores.commit.commit(commit_of(&active).releasing_as_lost());
+        let released = stores
+            .commit
+            .commit(commit_of(&active).releasing_as_lost().into());
         assert_eq!(released.await, Ok(()));
         let refused = Err(CommitError::OwnershipLost {
             run_id: run("r1"),
             attempt: n,
         });
-        assert_eq!(stores.commit.commit(lost.clone()).await, refused);
+        assert_eq!(stores.commit.commit(lost.clone().into()).await, refused);
         // A repetition counts no second loss.
         assert_eq!(
-            stores.commit.commit(lost.releasing_as_lost()).await,
+            stores.commit.commit(lost.releasing_as_lost().into()).await,
             refused
         );
         let (at, limits) = (at(9), UserRunLimits::default());
@@ -210,10 +227,13 @@ pub async fn finished_and_queued_runs_are_not_taken_over(open: impl AsyncFn() ->
         .expect("there");
     stores
         .commit
-        .commit(RunCommit {
-            end: Some(end_in(RunStatus::Error)),
-            ..commit_of(&active)
-        })
+        .commit(
+            RunCommit {
+                end: Some(end_in(RunStatus::Error)),
+                ..commit_of(&active)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     let later = NewRun {

@@ -60,10 +60,13 @@ async fn end(stores: &RunStores, id: &str, status: RunStatus) {
     };
     stores
         .commit
-        .commit(RunCommit {
-            end: Some(last),
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                end: Some(last),
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
 }
@@ -156,7 +159,7 @@ pub async fn run_request_is_stored_until_run_ends(open: impl AsyncFn() -> RunSto
         advance: Some(RunStatus::Pending),
         ..commit_of(&claimed.run)
     };
-    stores.commit.commit(back).await.expect("released");
+    stores.commit.commit(back.into()).await.expect("released");
     let again = claim(&stores, 8).await.expect("claimable again");
     assert_eq!((again.run.attempt, again.losses), (2, 0));
     assert_eq!(
@@ -303,10 +306,13 @@ pub async fn unfinished_runs_are_listed_for_their_owner(open: impl AsyncFn() -> 
     let end = Some(end_in(RunStatus::Interrupted));
     stores
         .commit
-        .commit(RunCommit {
-            end,
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                end,
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     for (id, on, n) in [("r3", "t3", 3), ("r2", "t2", 2)] {

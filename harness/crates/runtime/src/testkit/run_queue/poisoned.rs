@@ -19,7 +19,7 @@ async fn end_as(stores: &RunStores, id: &str, last: RunEnd) {
         end: Some(last),
         ..commit_of(&get(stores, id).await)
     };
-    stores.commit.commit(commit).await.expect("ended");
+    stores.commit.commit(commit.into()).await.expect("ended");
 }
 
 async fn stored(stores: &RunStores, id: &str) -> Option<StoredRunRequest> {

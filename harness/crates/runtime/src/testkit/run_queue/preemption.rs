@@ -86,7 +86,7 @@ pub async fn cancelled_queued_run_never_starts(open: impl AsyncFn() -> RunStores
 
 async fn release(stores: &RunStores, id: &str) {
     let commit = commit_of(&get(stores, id).await).releasing();
-    stores.commit.commit(commit).await.expect("released");
+    stores.commit.commit(commit.into()).await.expect("released");
 }
 
 /// A released run also resumes before earlier runs that waited for their start time: its steps are
@@ -139,7 +139,8 @@ pub async fn cancelled_released_run_blocks_thread_until_its_end(open: impl Async
                 checkpoints,
                 ..commit_of(&record)
             }
-            .releasing(),
+            .releasing()
+            .into(),
         )
         .await
         .expect("released");

@@ -43,7 +43,11 @@ pub async fn commit_writes_events_checkpoints_and_status_atomically(
         end: Some(last.clone()),
         ..commit_of(&record)
     };
-    stores.commit.commit(commit).await.expect("committed");
+    stores
+        .commit
+        .commit(commit.into())
+        .await
+        .expect("committed");
     let over = get(&stores, "r1").await;
     assert_eq!(
         (over.status, over.error, over.stop_reason),
@@ -80,10 +84,13 @@ pub async fn commit_of_older_attempt_is_fenced(open: impl AsyncFn() -> RunStores
     let record = started(&stores, "r1", "t1").await;
     stores
         .commit
-        .commit(RunCommit {
-            advance: Some(RunStatus::Pending),
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                advance: Some(RunStatus::Pending),
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("released");
     let (mut state, mut tail) = (ThreadState::default(), 0);
@@ -94,7 +101,7 @@ pub async fn commit_of_older_attempt_is_fenced(open: impl AsyncFn() -> RunStores
         ..commit_of(&record)
     };
     assert_eq!(
-        stores.commit.commit(stale).await,
+        stores.commit.commit(stale.into()).await,
         Err(CommitError::OwnershipLost {
             run_id: run("r1"),
             attempt: 1
@@ -136,7 +143,7 @@ pub async fn concurrent_ends_store_exactly_one(open: impl AsyncFn() -> RunStores
                 ..commit_of(&record)
             },
         );
-        async move { (ends[n % 4], stores.commit.commit(commit).await) }
+        async move { (ends[n % 4], stores.commit.commit(commit.into()).await) }
     }))
     .await;
     let won: Vec<_> = results
@@ -165,10 +172,13 @@ pub async fn end_with_control_characters_is_stored(open: impl AsyncFn() -> RunSt
     last.completion.last_ai_message = Some("\0".to_owned());
     stores
         .commit
-        .commit(RunCommit {
-            end: Some(last),
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                end: Some(last),
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     let over = get(&stores, "r1").await;
@@ -198,28 +208,37 @@ pub async fn invalid_status_transitions_are_rejected(open: impl AsyncFn() -> Run
     assert!(refused(
         stores
             .commit
-            .commit(RunCommit {
-                end: Some(end_in(RunStatus::Success)),
-                ..commit_of(&record)
-            })
+            .commit(
+                RunCommit {
+                    end: Some(end_in(RunStatus::Success)),
+                    ..commit_of(&record)
+                }
+                .into()
+            )
             .await
     ));
     assert!(refused(
         stores
             .commit
-            .commit(RunCommit {
-                end: Some(end_in(RunStatus::Starting)),
-                ..commit_of(&record)
-            })
+            .commit(
+                RunCommit {
+                    end: Some(end_in(RunStatus::Starting)),
+                    ..commit_of(&record)
+                }
+                .into()
+            )
             .await
     ));
     assert!(refused(
         stores
             .commit
-            .commit(RunCommit {
-                advance: Some(RunStatus::Starting),
-                ..commit_of(&record)
-            })
+            .commit(
+                RunCommit {
+                    advance: Some(RunStatus::Starting),
+                    ..commit_of(&record)
+                }
+                .into()
+            )
             .await
     ));
     assert_eq!(get(&stores, "r1").await, record);
@@ -228,7 +247,7 @@ pub async fn invalid_status_transitions_are_rejected(open: impl AsyncFn() -> Run
         ..commit_of(&record)
     };
     assert_eq!(
-        stores.commit.commit(unknown).await,
+        stores.commit.commit(unknown.into()).await,
         Err(CommitError::Gone(run("r9")))
     );
 }
@@ -239,24 +258,30 @@ pub async fn released_run_gets_new_attempt(open: impl AsyncFn() -> RunStores) {
     let record = started(&stores, "r1", "t1").await;
     stores
         .commit
-        .commit(RunCommit {
-            advance: Some(RunStatus::Pending),
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                advance: Some(RunStatus::Pending),
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("released");
     let next = get(&stores, "r1").await;
     assert_eq!((next.status, next.attempt), (RunStatus::Pending, 2));
     assert!(matches!(
-        stores.commit.commit(commit_of(&record)).await,
+        stores.commit.commit(commit_of(&record).into()).await,
         Err(CommitError::OwnershipLost { attempt: 1, .. })
     ));
     stores
         .commit
-        .commit(RunCommit {
-            advance: Some(RunStatus::Starting),
-            ..commit_of(&next)
-        })
+        .commit(
+            RunCommit {
+                advance: Some(RunStatus::Starting),
+                ..commit_of(&next)
+            }
+            .into(),
+        )
         .await
         .expect("claimed again");
 }
@@ -270,20 +295,26 @@ pub async fn discarding_end_removes_only_checkpoints_of_the_run(open: impl Async
         let write = checkpoint_write("t1", Some(id), n as u64 + 1, &mut state, &mut tail);
         stores
             .commit
-            .commit(RunCommit {
-                checkpoints: vec![write],
-                ..commit_of(&record)
-            })
+            .commit(
+                RunCommit {
+                    checkpoints: vec![write],
+                    ..commit_of(&record)
+                }
+                .into(),
+            )
             .await
             .expect("committed");
         let mut last = end_in(RunStatus::Interrupted);
         last.discard_checkpoints = id == "r2";
         stores
             .commit
-            .commit(RunCommit {
-                end: Some(last),
-                ..commit_of(&record)
-            })
+            .commit(
+                RunCommit {
+                    end: Some(last),
+                    ..commit_of(&record)
+                }
+                .into(),
+            )
             .await
             .expect("ended");
     }
@@ -317,17 +348,24 @@ pub async fn temporary_thread_is_deleted_with_its_run(open: impl AsyncFn() -> Ru
         checkpoints: vec![write],
         ..commit_of(&record)
     };
-    stores.commit.commit(commit).await.expect("committed");
+    stores
+        .commit
+        .commit(commit.into())
+        .await
+        .expect("committed");
     let mut last = end_in(RunStatus::Interrupted);
     last.completion.first_human_message = Some("hi".to_owned());
     last.completion.last_ai_message = Some("hello".to_owned());
     last.completion.total_tokens = 7;
     stores
         .commit
-        .commit(RunCommit {
-            end: Some(last),
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                end: Some(last),
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     let over = get(&stores, "r1").await;

@@ -93,10 +93,13 @@ async fn started(stores: &RunStores, id: &str, on: &str) -> RunRecord {
     let run = admit(stores, new_run(id, on)).await;
     stores
         .commit
-        .commit(RunCommit {
-            advance: Some(RunStatus::Running),
-            ..commit_of(&run)
-        })
+        .commit(
+            RunCommit {
+                advance: Some(RunStatus::Running),
+                ..commit_of(&run)
+            }
+            .into(),
+        )
         .await
         .expect("advanced");
     get(stores, id).await
@@ -114,10 +117,13 @@ async fn get(stores: &RunStores, id: &str) -> RunRecord {
 async fn end(stores: &RunStores, run: &RunRecord, status: RunStatus) {
     stores
         .commit
-        .commit(RunCommit {
-            end: Some(end_in(status)),
-            ..commit_of(run)
-        })
+        .commit(
+            RunCommit {
+                end: Some(end_in(status)),
+                ..commit_of(run)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
 }

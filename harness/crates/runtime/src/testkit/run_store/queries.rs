@@ -113,7 +113,11 @@ pub async fn only_a_finished_run_is_deleted(open: impl AsyncFn() -> RunStores) {
         checkpoints: vec![write],
         ..commit_of(&record)
     };
-    stores.commit.commit(commit).await.expect("committed");
+    stores
+        .commit
+        .commit(commit.into())
+        .await
+        .expect("committed");
     assert_eq!(stores.delete.delete(&run("r1")).await, Ok(false));
     end(&stores, &record, RunStatus::Success).await;
     assert_eq!(stores.delete.delete(&run("r1")).await, Ok(true));
@@ -135,7 +139,7 @@ pub async fn only_a_finished_run_is_deleted(open: impl AsyncFn() -> RunStores) {
             .is_none()
     );
     assert_eq!(
-        stores.commit.commit(commit_of(&record)).await,
+        stores.commit.commit(commit_of(&record).into()).await,
         Err(CommitError::Gone(run("r1")))
     );
 }
@@ -147,10 +151,13 @@ pub async fn deleting_a_threads_runs_removes_their_events(open: impl AsyncFn() -
         let record = started(&stores, id, on).await;
         stores
             .commit
-            .commit(RunCommit {
-                events: vec![event(on, id, "a")],
-                ..commit_of(&record)
-            })
+            .commit(
+                RunCommit {
+                    events: vec![event(on, id, "a")],
+                    ..commit_of(&record)
+                }
+                .into(),
+            )
             .await
             .expect("committed");
         end(&stores, &record, RunStatus::Success).await;

@@ -89,10 +89,13 @@ pub async fn finished_run_accepts_appends_and_deleted_run_does_not(
     let end = Some(end_in(RunStatus::Error));
     stores
         .commit
-        .commit(RunCommit {
-            end,
-            ..commit_of(&record)
-        })
+        .commit(
+            RunCommit {
+                end,
+                ..commit_of(&record)
+            }
+            .into(),
+        )
         .await
         .expect("ended");
     append(
@@ -128,10 +131,13 @@ pub async fn log_is_deleted_with_run_and_thread(open: impl AsyncFn() -> RunStore
         append(&stores, batch(&id, 1, 1..=2)).await;
         stores
             .commit
-            .commit(RunCommit {
-                end: Some(end_in(RunStatus::Error)),
-                ..commit_of(&record)
-            })
+            .commit(
+                RunCommit {
+                    end: Some(end_in(RunStatus::Error)),
+                    ..commit_of(&record)
+                }
+                .into(),
+            )
             .await
             .expect("ended");
     }
