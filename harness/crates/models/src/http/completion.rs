@@ -42,9 +42,10 @@ impl Completion {
     }
 
     /// Stores the model's name that the provider reports.
-    pub(crate) fn set_model(&mut self, name: Option<String>) {
-        if let Some(name) = name.filter(|name| !name.is_empty()) {
-            self.model = name;
+    pub(crate) fn set_model(&mut self, name: Option<impl AsRef<str> + Into<String>>) {
+        let is_new = |name: &str| !name.is_empty() && name != self.model;
+        if let Some(name) = name.filter(|name| is_new(name.as_ref())) {
+            self.model = name.into();
         }
     }
 

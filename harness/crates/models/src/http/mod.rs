@@ -45,7 +45,7 @@ pub(crate) use credentials::Credential;
 pub(crate) use decoder::Decoder;
 pub(crate) use decoder::{AnswerReader, DecodeError};
 pub(crate) use endpoint::{Endpoint, ProviderDefaults};
-pub(crate) use lenient::{count, count_of, lenient};
+pub(crate) use lenient::{count, count_of, lenient, text};
 pub(crate) use provider_error::ProviderError;
 pub(crate) use request_body::{JsonPart, RequestBody, ToolTexts};
 pub use retry_after::retry_after;

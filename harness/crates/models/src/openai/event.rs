@@ -1,30 +1,34 @@
 //! Event of a chat-completions stream as JSON. Parsed leniently, because compatible servers differ
 //! in the fields that they leave out, send as null, or wrap.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::http::{count, count_of, lenient};
+use crate::http::{count, count_of, lenient, text};
 use deerflow_core::messages::UsageMetadata;
 
 /// Event of a stream, or a whole answer that is not streamed.
 #[derive(Debug, Deserialize)]
-pub(super) struct ChatCompletionsEvent {
+pub(super) struct ChatCompletionsEvent<'a> {
     #[serde(default)]
     pub(super) choices: Option<Vec<Choice>>,
     #[serde(default, deserialize_with = "lenient")]
     pub(super) usage: Option<ChatCompletionsUsage>,
-    #[serde(default, deserialize_with = "lenient")]
-    pub(super) model: Option<String>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    pub(super) model: Option<Cow<'a, str>>,
     #[serde(default)]
     error: Option<IgnoredAny>,
     /// `error` in the flat error form of some servers.
-    #[serde(default, deserialize_with = "lenient")]
-    object: Option<String>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    object: Option<Cow<'a, str>>,
 }
 
-impl ChatCompletionsEvent {
+impl ChatCompletionsEvent<'_> {
     /// Reports whether the event should also be parsed as an error.
     pub(super) fn may_be_error(&self) -> bool {
         self.error.is_some() || self.object.as_deref() == Some("error")
@@ -61,11 +65,35 @@ pub(super) struct Delta {
 }
 
 /// Text, or parts that contain text.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Debug)]
 enum Text {
     Plain(String),
     Parts(Vec<Part>),
+}
+
+// Derived code would copy the text once more: each token has one.
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a list of parts")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
+        Ok(Text::Plain(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<Text, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(parts)).map(Text::Parts)
+    }
 }
 
 #[derive(Debug, Deserialize)]
