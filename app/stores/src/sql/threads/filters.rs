@@ -2,7 +2,7 @@
 
 use deerflow_core::actor_context::Owner;
 use deerflow_domain::containment::{Fact, facts};
-use deerflow_domain::threads::ThreadSearch;
+use deerflow_domain::threads::{ThreadSearch, ThreadSort};
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::{Expr, ExprTrait as _, Func};
 use sea_orm::{
@@ -92,10 +92,21 @@ impl<'a> Filters<'a> {
                 short_title(title),
             ));
         }
+        let backend = db.get_database_backend();
+        // The index of the status is also in the order of updates. For another order SQLite would
+        // walk the index of that order, through all threads if few have the status.
+        let is_in_order = matches!(search.sort_by, ThreadSort::Status | ThreadSort::UpdatedAt);
+        if let Some(status) = search.status
+            && backend == DbBackend::Sqlite
+            && !is_in_order
+        {
+            let status = status.as_str().to_owned();
+            indexed.push(Indexed::Column(thread::Column::Status, status));
+        }
         Ok(Self {
             search,
             user: owner.resolve()?,
-            backend: db.get_database_backend(),
+            backend,
             indexed,
         })
     }

@@ -134,7 +134,7 @@ async fn offset_is_skipped_in_index_only() {
 }
 
 #[tokio::test]
-async fn search_starts_from_rare_metadata() {
+async fn search_starts_from_rare_metadata_or_status() {
     let tasks = Tasks::new();
     let db = Database::open(&DatabaseConfig::Memory, &tasks)
         .await
@@ -159,11 +159,20 @@ async fn search_starts_from_rare_metadata() {
         };
         store.create(new).await.unwrap();
     }
-    for wanted in [json!({ "mark": 1 }), json!({ "of": { "all": true } })] {
-        let plan = plan(&db, metadata(wanted.clone())).await;
+    let with_status = ThreadSearch {
+        status: Some(ThreadStatus::Idle),
+        sort_by: ThreadSort::ThreadId,
+        ..ThreadSearch::default()
+    };
+    for search in [
+        metadata(json!({ "mark": 1 })),
+        metadata(json!({ "of": { "all": true } })),
+        with_status,
+    ] {
+        let plan = plan(&db, search.clone()).await;
         assert!(
             plan.contains("threads_meta_1 (thread_id=?)"),
-            "{wanted}: {plan}"
+            "{search:?}: {plan}"
         );
     }
 }
