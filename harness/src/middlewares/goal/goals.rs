@@ -173,7 +173,7 @@ impl Goals<'_> {
                 base: newest.as_ref(),
                 newest: newest.as_ref(),
                 log_tail,
-                after,
+                after: &mut after,
                 source: CheckpointSource::Update,
                 next: newest
                     .as_ref()

@@ -197,7 +197,7 @@ impl StateChange<'_> {
             base: base.as_ref(),
             newest: newest.as_ref(),
             log_tail: planned_on,
-            after: after.clone(),
+            after: &mut after,
             source: if names_channels {
                 CheckpointSource::Update
             } else {
@@ -228,6 +228,7 @@ impl StateChange<'_> {
             state: after,
             log_tail,
         };
+        state.runs.runtime().retain_state(&changed);
         Ok(WriteOutcome::Done(Box::new(changed)))
     }
 }

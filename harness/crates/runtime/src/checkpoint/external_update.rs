@@ -22,8 +22,8 @@ pub struct ExternalUpdate<'a> {
     pub newest: Option<&'a Snapshot>,
     /// Last position of the thread's log.
     pub log_tail: u64,
-    /// State after the update.
-    pub after: ThreadState,
+    /// State after the update. The plan adds the positions of its new messages.
+    pub after: &'a mut ThreadState,
     /// Source of the new checkpoint.
     pub source: CheckpointSource,
     /// Pending tasks after the update.
@@ -41,7 +41,7 @@ impl ExternalUpdate<'_> {
             base,
             newest,
             log_tail,
-            mut after,
+            after,
             source,
             next,
             machine,
@@ -68,7 +68,7 @@ impl ExternalUpdate<'_> {
             log_tail,
             title: after.title().map(str::to_owned),
             status: ThreadStatus::at_rest(!meta.next.is_empty()),
-            write: CheckpointWrite::plan(meta, &mut after, &mut log_tail.clone()),
+            write: CheckpointWrite::plan(meta, after, &mut log_tail.clone()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointSource, ExternalUpdate, ThreadHead};
+use crate::checkpoint::{CheckpointSource, ExternalUpdate, Snapshot, ThreadHead};
 use crate::in_memory::runtime_in_memory;
 use crate::ports::RuntimePorts;
 use crate::runs::*;
@@ -82,32 +82,64 @@ async fn run_after_one_of_another_process_reads_its_messages() {
     .await;
 }
 
+/// Adds a message to the thread from outside of a run, and returns the new checkpoint.
+async fn update_outside_run(ports: &RuntimePorts, counting: &CountingCheckpointer) -> Snapshot {
+    let newest = counting.inner.get(&thread(), None).await.unwrap().unwrap();
+    let mut after = newest.state.clone();
+    let message = Message::human("from outside").with(|body| body.id = Some("m".to_owned()));
+    let update = StateUpdate::messages([message]);
+    after.apply(update, &SeededIds::new(1)).unwrap();
+    let update = ExternalUpdate {
+        thread_id: &thread(),
+        base: Some(&newest),
+        newest: Some(&newest),
+        log_tail: newest.log_tail,
+        after: &mut after,
+        source: CheckpointSource::Update,
+        next: vec![],
+        machine: None,
+    };
+    let write = update.planned(&*ports.ids, ports.clock.now());
+    let meta = write.write.meta.clone();
+    counting.inner.put_outside_run(write).await.unwrap();
+    Snapshot {
+        meta,
+        state: after,
+        log_tail: newest.log_tail + 1,
+    }
+}
+
 #[tokio::test]
 async fn run_after_an_external_update_reads_it() {
     as_user(async {
         let (ports, counting) = counted();
         let facade = over(ports.clone());
         answer(&facade, "finish").await;
-        let newest = counting.inner.get(&thread(), None).await.unwrap().unwrap();
-        let mut after = newest.state.clone();
-        let message = Message::human("from outside").with(|body| body.id = Some("m".to_owned()));
-        let update = StateUpdate::messages([message]);
-        after.apply(update, &SeededIds::new(1)).unwrap();
-        let update = ExternalUpdate {
-            thread_id: &thread(),
-            base: Some(&newest),
-            newest: Some(&newest),
-            log_tail: newest.log_tail,
-            after,
-            source: CheckpointSource::Update,
-            next: vec![],
-            machine: None,
-        };
-        let write = update.planned(&*ports.ids, ports.clock.now());
-        counting.inner.put_outside_run(write).await.unwrap();
+        update_outside_run(&ports, &counting).await;
         let texts = answer(&facade, "finish").await;
         assert_eq!(texts[2], "from outside");
         assert_eq!(counting.take_reads(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn run_after_a_retained_update_reads_nothing() {
+    as_user(async {
+        let (ports, counting) = counted();
+        let facade = over(ports.clone());
+        answer(&facade, "finish").await;
+        let updated = update_outside_run(&ports, &counting).await;
+        let stored = counting.inner.get(&thread(), None).await.unwrap().unwrap();
+        assert_eq!(updated.log_tail, stored.log_tail);
+        assert_eq!(updated.state.log_places(), stored.state.log_places());
+        facade.runtime().retain_state(&updated);
+        counting.take_reads();
+        let texts = answer(&facade, "finish").await;
+        assert_eq!((texts[2].as_str(), texts.len()), ("from outside", 5));
+        assert_eq!(counting.take_reads(), 0);
+        let stored = counting.inner.get(&thread(), None).await.unwrap().unwrap();
+        assert_eq!(stored.state.messages().len(), 5);
     })
     .await;
 }

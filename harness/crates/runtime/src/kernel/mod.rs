@@ -2,6 +2,7 @@
 
 mod active_run;
 mod dispatch_wake;
+mod external_state;
 mod finalization_guard;
 mod node_lease;
 mod polled_runs;
