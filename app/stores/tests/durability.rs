@@ -279,26 +279,18 @@ async fn database_grows_linearly_with_turns() {
             ));
         }
         let events = (0..6).map(|_| event("t1", &id, &text)).collect();
-        runs.commit(
-            RunCommit {
-                advance: Some(RunStatus::Running),
-                events,
-                checkpoints: writes,
-                ..commit_of(&admitted)
-            }
-            .into(),
-        )
-        .await
-        .unwrap();
-        runs.commit(
-            RunCommit {
-                end: Some(end_in(RunStatus::Success)),
-                ..commit_of(&admitted)
-            }
-            .into(),
-        )
-        .await
-        .unwrap();
+        let commit = RunCommit {
+            advance: Some(RunStatus::Running),
+            events,
+            checkpoints: writes,
+            ..commit_of(&admitted)
+        };
+        runs.commit(commit.into()).await.unwrap();
+        let commit = RunCommit {
+            end: Some(end_in(RunStatus::Success)),
+            ..commit_of(&admitted)
+        };
+        runs.commit(commit.into()).await.unwrap();
         if turn + 1 == TURNS / 2 {
             half = size(directory.path()).await;
         }

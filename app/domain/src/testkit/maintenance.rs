@@ -91,19 +91,13 @@ pub(super) async fn ended(stores: &RunStores, id: &str, on: &str, after: TimeDel
         ..end_in(RunStatus::Error)
     };
     let events = (0..3).map(|n| event(on, id, &n.to_string())).collect();
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end: Some(end),
-                events,
-                at: at(0) + after,
-                ..commit_of(&admitted)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end: Some(end),
+        events,
+        at: at(0) + after,
+        ..commit_of(&admitted)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
 }
 
 async fn rows(stores: &RunStores, on: &str) -> usize {
@@ -127,16 +121,11 @@ pub async fn old_journals_of_ended_runs_are_deleted(open: impl AsyncFn() -> Main
         .expect("admitted")
         .run;
     let events = vec![event("t2", "r3", "x")];
-    runs.commit
-        .commit(
-            RunCommit {
-                events,
-                ..commit_of(&working)
-            }
-            .into(),
-        )
-        .await
-        .expect("written");
+    let commit = RunCommit {
+        events,
+        ..commit_of(&working)
+    };
+    runs.commit.commit(commit.into()).await.expect("written");
     let before = at(0) + TimeDelta::days(2);
     assert_eq!(upkeep.delete_run_events(before, 2).await, Ok(2));
     assert_eq!(upkeep.delete_run_events(before, 2).await, Ok(1));

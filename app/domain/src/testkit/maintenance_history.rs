@@ -75,18 +75,13 @@ async fn run_of(runs: &RunStores, id: &str, on: &str, day: i64, numbers: RangeIn
         write
     });
     let checkpoints = checkpoints.collect();
-    runs.commit
-        .commit(
-            RunCommit {
-                checkpoints,
-                end: Some(end_in(RunStatus::Error)),
-                at: moment,
-                ..commit_of(&admitted)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        checkpoints,
+        end: Some(end_in(RunStatus::Error)),
+        at: moment,
+        ..commit_of(&admitted)
+    };
+    runs.commit.commit(commit.into()).await.expect("ended");
 }
 
 async fn left(runs: &RunStores, on: &str) -> Vec<i64> {

@@ -38,16 +38,14 @@ pub async fn run_updates_status_title_and_time_of_thread(open: impl AsyncFn() ->
     );
     let mut end = end_in(RunStatus::Error);
     end.title = Some("T".to_owned());
+    let commit = RunCommit {
+        end: Some(end),
+        ..commit_of(&admitted)
+    };
     stores
         .runs
         .commit
-        .commit(
-            RunCommit {
-                end: Some(end),
-                ..commit_of(&admitted)
-            }
-            .into(),
-        )
+        .commit(commit.into())
         .await
         .expect("ended");
     let ended = get(&stores, "t1").await;
@@ -66,16 +64,14 @@ pub async fn run_updates_status_title_and_time_of_thread(open: impl AsyncFn() ->
         .await
         .expect("admitted")
         .run;
+    let commit = RunCommit {
+        end: Some(end_in(RunStatus::Interrupted)),
+        ..commit_of(&next)
+    };
     stores
         .runs
         .commit
-        .commit(
-            RunCommit {
-                end: Some(end_in(RunStatus::Interrupted)),
-                ..commit_of(&next)
-            }
-            .into(),
-        )
+        .commit(commit.into())
         .await
         .expect("ended");
     assert_eq!(get(&stores, "t1").await.title.as_deref(), Some("T"));
@@ -111,17 +107,15 @@ pub async fn rollback_sets_thread_status_from_newest_checkpoint(
             .expect("admitted")
             .run;
         let end = Some(end_in(RunStatus::Interrupted));
+        let commit = RunCommit {
+            checkpoints: vec![write],
+            end,
+            ..commit_of(&first)
+        };
         stores
             .runs
             .commit
-            .commit(
-                RunCommit {
-                    checkpoints: vec![write],
-                    end,
-                    ..commit_of(&first)
-                }
-                .into(),
-            )
+            .commit(commit.into())
             .await
             .expect("ended");
         let second = stores
@@ -134,30 +128,26 @@ pub async fn rollback_sets_thread_status_from_newest_checkpoint(
         let mut write =
             checkpoint_write("t1", Some(&undone), n as u64 * 2 + 2, &mut state, &mut tail);
         write.meta.next = vec![PendingTask::new("x", "model")];
+        let commit = RunCommit {
+            checkpoints: vec![write],
+            ..commit_of(&second)
+        };
         stores
             .runs
             .commit
-            .commit(
-                RunCommit {
-                    checkpoints: vec![write],
-                    ..commit_of(&second)
-                }
-                .into(),
-            )
+            .commit(commit.into())
             .await
             .expect("committed");
         let mut end = end_in(RunStatus::Error);
         end.discard_checkpoints = true;
+        let commit = RunCommit {
+            end: Some(end),
+            ..commit_of(&second)
+        };
         stores
             .runs
             .commit
-            .commit(
-                RunCommit {
-                    end: Some(end),
-                    ..commit_of(&second)
-                }
-                .into(),
-            )
+            .commit(commit.into())
             .await
             .expect("ended");
         assert_eq!(get(&stores, "t1").await.status, expected, "round {n}");

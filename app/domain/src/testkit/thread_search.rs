@@ -258,17 +258,15 @@ async fn ended_with(
     let write = checkpoint_write(id, Some(run.run_id.as_str()), n, &mut state, &mut tail);
     let mut end = end_in(status);
     end.title = state.title().map(str::to_owned);
+    let commit = RunCommit {
+        checkpoints: vec![write],
+        end: Some(end),
+        ..commit_of(&run)
+    };
     stores
         .runs
         .commit
-        .commit(
-            RunCommit {
-                checkpoints: vec![write],
-                end: Some(end),
-                ..commit_of(&run)
-            }
-            .into(),
-        )
+        .commit(commit.into())
         .await
         .expect("ended");
     state

@@ -115,16 +115,11 @@ async fn ended(stores: &InMemoryStores, run: &str, url: &str) {
         webhook: Some(call),
         ..end_in(RunStatus::Error)
     };
-    stores
-        .commit(
-            RunCommit {
-                end: Some(end),
-                ..commit_of(&run)
-            }
-            .into(),
-        )
-        .await
-        .unwrap();
+    let commit = RunCommit {
+        end: Some(end),
+        ..commit_of(&run)
+    };
+    stores.commit(commit.into()).await.unwrap();
 }
 
 const ANY: WebhookPolicy = WebhookPolicy {

@@ -228,15 +228,11 @@ async fn run_cancel_is_requested() {
             "{unknown}"
         );
     }
-    runs.commit(
-        RunCommit {
-            end: Some(end_in(RunStatus::Error)),
-            ..commit_of(&admitted)
-        }
-        .into(),
-    )
-    .await
-    .unwrap();
+    let commit = RunCommit {
+        end: Some(end_in(RunStatus::Error)),
+        ..commit_of(&admitted)
+    };
+    runs.commit(commit.into()).await.unwrap();
     assert!(
         installation
             .runs(cancel("r1"))
@@ -356,15 +352,11 @@ async fn dead_letters_are_listed_and_resent() {
             webhook: Some(call),
             ..end_in(RunStatus::Error)
         };
-        runs.commit(
-            RunCommit {
-                end: Some(end),
-                ..commit_of(&admitted)
-            }
-            .into(),
-        )
-        .await
-        .unwrap();
+        let commit = RunCommit {
+            end: Some(end),
+            ..commit_of(&admitted)
+        };
+        runs.commit(commit.into()).await.unwrap();
     }
     outbox
         .failed(&[run("r1")], "the receiver\nanswered 500", None, at(9))

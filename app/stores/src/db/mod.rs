@@ -11,6 +11,7 @@ pub(crate) mod free_pages;
 pub(crate) mod json;
 pub(crate) mod long_values;
 pub(crate) mod migration;
+pub(crate) mod open_writer;
 pub(crate) mod pool;
 pub(crate) mod prepared;
 pub(crate) mod prepared_readers;

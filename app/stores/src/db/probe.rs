@@ -11,10 +11,11 @@ use sea_orm::{
 use sqlx::postgres::PgPoolOptions;
 
 use crate::db::config::{DatabaseConfig, OpenError, PostgresConfig};
-use crate::db::connect::{Database, MAX_CHECKED_BYTES, check, connection_failed, database_refused};
+use crate::db::connect::{Database, connection_failed, database_refused};
 use crate::db::error::DbFailure;
 use crate::db::migration::progress::ProgressFile;
 use crate::db::migration::{APPLIED, names};
+use crate::db::open_writer::{MAX_CHECKED_BYTES, check};
 use crate::db::pool::{ACQUIRE_TIMEOUT, postgres_options, sqlite_options, sqlite_pool};
 use crate::files::data_lock::DataLock;
 use crate::files::database_files::DATABASE_FILE;

@@ -360,15 +360,11 @@ mod tests {
                 webhook: Some(call),
                 ..end_in(RunStatus::Error)
             };
-            runs.commit(
-                RunCommit {
-                    end: Some(end),
-                    ..commit_of(&admitted)
-                }
-                .into(),
-            )
-            .await
-            .unwrap();
+            let commit = RunCommit {
+                end: Some(end),
+                ..commit_of(&admitted)
+            };
+            runs.commit(commit.into()).await.unwrap();
         }
         db.reads()
             .execute_unprepared("UPDATE webhook_outbox SET run_json = '{' WHERE run_id = 'bad'")

@@ -13,7 +13,8 @@ use super::former::move_former;
 use super::vacuum::lock;
 use super::{check, copies};
 use crate::db::config::DatabaseConfig;
-use crate::db::connect::{self, Database};
+use crate::db::connect::Database;
+use crate::db::open_writer;
 use crate::db::probe::{Schema, schema_of};
 use crate::files::companions::{LOG, with_suffix};
 use crate::files::database_files::DATABASE_FILE;
@@ -204,7 +205,7 @@ async fn check_restored(file: &Path) -> Result<(), UpkeepError> {
     let connection = copies::open(file)
         .await
         .map_err(|error| failed(error.to_string()))?;
-    let checked = connect::check(&connection).await;
+    let checked = open_writer::check(&connection).await;
     connection.close().await?;
     checked.map_err(|failure| failed(UpkeepError::from(failure).to_string()))
 }

@@ -152,15 +152,11 @@ mod tests {
                 completion,
                 ..end_in(RunStatus::Error)
             };
-            runs.commit(
-                RunCommit {
-                    end: Some(end),
-                    ..commit_of(&run)
-                }
-                .into(),
-            )
-            .await
-            .unwrap();
+            let commit = RunCommit {
+                end: Some(end),
+                ..commit_of(&run)
+            };
+            runs.commit(commit.into()).await.unwrap();
         }
         runs.admit(new_run("r3", "r3")).await.unwrap();
         let usage = SqlUsageStore::new(db.clone());

@@ -213,17 +213,11 @@ pub async fn pruning_retains_newest_and_their_parents(open: impl AsyncFn() -> Ru
         0,
         "an unfinished run may need any of them"
     );
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end: Some(end_in(RunStatus::Error)),
-                ..commit_of(&busy)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end: Some(end_in(RunStatus::Error)),
+        ..commit_of(&busy)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     assert_eq!(
         (
             forget(keep(9, None), 9).await,

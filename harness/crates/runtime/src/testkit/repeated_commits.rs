@@ -183,16 +183,14 @@ pub async fn repeated_commit_of_lost_attempt_is_fenced(open: impl AsyncFn() -> R
             attempt: 1
         })
     );
+    let commit = RunCommit {
+        attempt: 2,
+        advance: Some(RunStatus::Starting),
+        ..first
+    };
     stores
         .commit
-        .commit(
-            RunCommit {
-                attempt: 2,
-                advance: Some(RunStatus::Starting),
-                ..first
-            }
-            .into(),
-        )
+        .commit(commit.into())
         .await
         .expect("the first commit of the next attempt");
     assert_eq!(status(&stores, "r1").await, RunStatus::Starting);
@@ -257,15 +255,13 @@ pub async fn checkpoint_with_missing_messages_is_rejected_atomically(
             .expect("read"),
         0
     );
+    let commit = RunCommit {
+        checkpoints: vec![lost, late],
+        ..commit
+    };
     stores
         .commit
-        .commit(
-            RunCommit {
-                checkpoints: vec![lost, late],
-                ..commit
-            }
-            .into(),
-        )
+        .commit(commit.into())
         .await
         .expect("nothing is missing now");
     let read = stores

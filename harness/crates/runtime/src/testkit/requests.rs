@@ -70,17 +70,11 @@ pub async fn repeated_request_returns_its_run(open: impl AsyncFn() -> RunStores)
         Err(again())
     );
     assert_eq!(stores.query.active(&thread("t2")).await, Ok(None));
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end: Some(end_in(RunStatus::Error)),
-                ..commit_of(&created)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end: Some(end_in(RunStatus::Error)),
+        ..commit_of(&created)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     assert_eq!(
         stores.create.admit(keyed("r2", "t1", key("k"))).await,
         Err(again())
@@ -196,17 +190,11 @@ pub async fn rejected_request_does_not_consume_key(open: impl AsyncFn() -> RunSt
         "{busy:?}"
     );
     assert_eq!(stores.requests.known(&key("k"), at(1)).await, Ok(None));
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end: Some(end_in(RunStatus::Error)),
-                ..commit_of(&first)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end: Some(end_in(RunStatus::Error)),
+        ..commit_of(&first)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     stores
         .create
         .admit(keyed("r2", "t1", key("k")))
@@ -256,18 +244,12 @@ pub async fn final_state_is_stored_for_the_request(open: impl AsyncFn() -> RunSt
         let new = with_request(new, |request| request.request = key);
         let created = stores.create.admit(new).await.expect("admitted").run;
         assert_eq!(stores.query.kept_values(&run(id)).await, Ok(None));
-        stores
-            .commit
-            .commit(
-                RunCommit {
-                    advance: Some(RunStatus::Running),
-                    end: Some(end()),
-                    ..commit_of(&created)
-                }
-                .into(),
-            )
-            .await
-            .expect("ended");
+        let commit = RunCommit {
+            advance: Some(RunStatus::Running),
+            end: Some(end()),
+            ..commit_of(&created)
+        };
+        stores.commit.commit(commit.into()).await.expect("ended");
     }
     assert_eq!(
         stores.query.kept_values(&run("r1")).await,

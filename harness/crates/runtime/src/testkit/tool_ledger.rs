@@ -240,18 +240,12 @@ pub async fn call_of_finished_run_is_rejected(open: impl AsyncFn() -> RunStores)
     let stores = open().await;
     let record = admitted(&stores, "r1").await;
     let end = Some(end_in(RunStatus::Error));
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                batch: 1,
-                end,
-                ..commit_of(&record)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        batch: 1,
+        end,
+        ..commit_of(&record)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     let over = Err(CommitError::AlreadyTerminal(run("r1")));
     assert_eq!(
         write(&stores, &record, 2, [entry("a", CallProgress::Started)]).await,
@@ -297,18 +291,12 @@ pub async fn calls_are_deleted_with_temporary_thread(open: impl AsyncFn() -> Run
         forget_calls: true,
         ..end_in(RunStatus::Error)
     });
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                batch: 2,
-                end,
-                ..commit_of(&record)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        batch: 2,
+        end,
+        ..commit_of(&record)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     assert_eq!(recorded(&stores, "r1", "a").await, None);
 }
 

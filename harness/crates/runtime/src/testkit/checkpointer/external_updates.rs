@@ -39,17 +39,11 @@ async fn idle_thread(stores: &RunStores) {
         .expect("admitted")
         .run;
     let end = Some(end_in(RunStatus::Interrupted));
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end,
-                ..commit_of(&record)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end,
+        ..commit_of(&record)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
 }
 
 /// The run can still commit. After its end, the same update is accepted.
@@ -78,17 +72,11 @@ pub async fn external_update_is_rejected_while_run_is_active(open: impl AsyncFn(
             .is_none()
     );
     let end = Some(end_in(RunStatus::Interrupted));
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end,
-                ..commit_of(&record)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end,
+        ..commit_of(&record)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     put().await.expect("written");
     let read = stores
         .checkpoints

@@ -214,17 +214,11 @@ pub async fn run_age_counts_from_first_start(open: impl AsyncFn() -> RunStores) 
     enter(&stores, "n2").await;
     let claimed = take_over(&stores, "n2").await.expect("claimed");
     assert_eq!(claimed.worked, Duration::ZERO, "admitted and never started");
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                advance: Some(RunStatus::Running),
-                ..commit_of(&claimed.run)
-            }
-            .into(),
-        )
-        .await
-        .expect("written");
+    let commit = RunCommit {
+        advance: Some(RunStatus::Running),
+        ..commit_of(&claimed.run)
+    };
+    stores.commit.commit(commit.into()).await.expect("written");
     // The clock of some stores counts milliseconds.
     tokio::time::sleep(Duration::from_millis(20)).await;
     let running = stores
@@ -245,17 +239,11 @@ pub async fn run_age_counts_from_first_start(open: impl AsyncFn() -> RunStores) 
         .expect("no store error")
         .expect("claimable");
     assert!(first.worked > Duration::ZERO);
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                advance: Some(RunStatus::Running),
-                ..commit_of(&first.run)
-            }
-            .into(),
-        )
-        .await
-        .expect("written");
+    let commit = RunCommit {
+        advance: Some(RunStatus::Running),
+        ..commit_of(&first.run)
+    };
+    stores.commit.commit(commit.into()).await.expect("written");
     stores.nodes.leave(&node("n2")).await.expect("left");
     enter(&stores, "n3").await;
     assert!(take_over(&stores, "n3").await.expect("claimed").worked >= first.worked);

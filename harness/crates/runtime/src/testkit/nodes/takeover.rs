@@ -65,18 +65,12 @@ pub async fn lost_attempt_cannot_commit(open: impl AsyncFn() -> RunStores) {
         .await
         .expect("read")
         .expect("there");
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                batch: 1,
-                advance: Some(RunStatus::Running),
-                ..commit_of(&before)
-            }
-            .into(),
-        )
-        .await
-        .expect("written");
+    let commit = RunCommit {
+        batch: 1,
+        advance: Some(RunStatus::Running),
+        ..commit_of(&before)
+    };
+    stores.commit.commit(commit.into()).await.expect("written");
     stores.nodes.leave(&node("n1")).await.expect("left");
     enter(&stores, "n2").await;
     let now = take_over(&stores, "n2").await.expect("claimed").run;
@@ -123,16 +117,14 @@ pub async fn lost_attempt_cannot_commit(open: impl AsyncFn() -> RunStores) {
         )
         .await
         .expect("its own attempt");
+    let commit = RunCommit {
+        batch: 2,
+        end: Some(end_in(RunStatus::Success)),
+        ..commit_of(&now)
+    };
     stores
         .commit
-        .commit(
-            RunCommit {
-                batch: 2,
-                end: Some(end_in(RunStatus::Success)),
-                ..commit_of(&now)
-            }
-            .into(),
-        )
+        .commit(commit.into())
         .await
         .expect("its own attempt");
     assert_eq!(owned(&stores, "n2").await, []);
@@ -225,17 +217,11 @@ pub async fn finished_and_queued_runs_are_not_taken_over(open: impl AsyncFn() ->
         .await
         .expect("read")
         .expect("there");
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end: Some(end_in(RunStatus::Error)),
-                ..commit_of(&active)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end: Some(end_in(RunStatus::Error)),
+        ..commit_of(&active)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     let later = NewRun {
         owner: node("n1"),
         created_at: at(99),

@@ -58,17 +58,11 @@ async fn end(stores: &RunStores, id: &str, status: RunStatus) {
         discard_checkpoints: record.status == RunStatus::Pending,
         ..end_in(status)
     };
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end: Some(last),
-                ..commit_of(&record)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end: Some(last),
+        ..commit_of(&record)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
 }
 
 async fn get(stores: &RunStores, id: &str) -> RunRecord {
@@ -304,17 +298,11 @@ pub async fn unfinished_runs_are_listed_for_their_owner(open: impl AsyncFn() -> 
     .await
     .run;
     let end = Some(end_in(RunStatus::Interrupted));
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end,
-                ..commit_of(&record)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end,
+        ..commit_of(&record)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     for (id, on, n) in [("r3", "t3", 3), ("r2", "t2", 2)] {
         admit(
             &stores,

@@ -82,17 +82,11 @@ pub async fn commit_writes_events_checkpoints_and_status_atomically(
 pub async fn commit_of_older_attempt_is_fenced(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = started(&stores, "r1", "t1").await;
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                advance: Some(RunStatus::Pending),
-                ..commit_of(&record)
-            }
-            .into(),
-        )
-        .await
-        .expect("released");
+    let commit = RunCommit {
+        advance: Some(RunStatus::Pending),
+        ..commit_of(&record)
+    };
+    stores.commit.commit(commit.into()).await.expect("released");
     let (mut state, mut tail) = (ThreadState::default(), 0);
     let stale = RunCommit {
         events: vec![event("t1", "r1", "late")],
@@ -170,17 +164,11 @@ pub async fn end_with_control_characters_is_stored(open: impl AsyncFn() -> RunSt
     last.error_name = Some("Value\0Error".to_owned());
     last.title = Some("\0".to_owned());
     last.completion.last_ai_message = Some("\0".to_owned());
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end: Some(last),
-                ..commit_of(&record)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end: Some(last),
+        ..commit_of(&record)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     let over = get(&stores, "r1").await;
     assert_eq!(over.completion.last_ai_message.as_deref(), Some("\0"));
     assert!(over.error_name().starts_with("Value") && over.error_name().ends_with("Error"));
@@ -273,15 +261,13 @@ pub async fn released_run_gets_new_attempt(open: impl AsyncFn() -> RunStores) {
         stores.commit.commit(commit_of(&record).into()).await,
         Err(CommitError::OwnershipLost { attempt: 1, .. })
     ));
+    let commit = RunCommit {
+        advance: Some(RunStatus::Starting),
+        ..commit_of(&next)
+    };
     stores
         .commit
-        .commit(
-            RunCommit {
-                advance: Some(RunStatus::Starting),
-                ..commit_of(&next)
-            }
-            .into(),
-        )
+        .commit(commit.into())
         .await
         .expect("claimed again");
 }
@@ -293,30 +279,22 @@ pub async fn discarding_end_removes_only_checkpoints_of_the_run(open: impl Async
     for (n, id) in ["r1", "r2"].into_iter().enumerate() {
         let record = started(&stores, id, "t1").await;
         let write = checkpoint_write("t1", Some(id), n as u64 + 1, &mut state, &mut tail);
+        let commit = RunCommit {
+            checkpoints: vec![write],
+            ..commit_of(&record)
+        };
         stores
             .commit
-            .commit(
-                RunCommit {
-                    checkpoints: vec![write],
-                    ..commit_of(&record)
-                }
-                .into(),
-            )
+            .commit(commit.into())
             .await
             .expect("committed");
         let mut last = end_in(RunStatus::Interrupted);
         last.discard_checkpoints = id == "r2";
-        stores
-            .commit
-            .commit(
-                RunCommit {
-                    end: Some(last),
-                    ..commit_of(&record)
-                }
-                .into(),
-            )
-            .await
-            .expect("ended");
+        let commit = RunCommit {
+            end: Some(last),
+            ..commit_of(&record)
+        };
+        stores.commit.commit(commit.into()).await.expect("ended");
     }
     let left = stores
         .checkpoints
@@ -357,17 +335,11 @@ pub async fn temporary_thread_is_deleted_with_its_run(open: impl AsyncFn() -> Ru
     last.completion.first_human_message = Some("hi".to_owned());
     last.completion.last_ai_message = Some("hello".to_owned());
     last.completion.total_tokens = 7;
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end: Some(last),
-                ..commit_of(&record)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end: Some(last),
+        ..commit_of(&record)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     let over = get(&stores, "r1").await;
     assert_eq!(
         (over.status, over.kwargs),

@@ -91,17 +91,11 @@ async fn admit(stores: &RunStores, new: NewRun) -> RunRecord {
 
 async fn started(stores: &RunStores, id: &str, on: &str) -> RunRecord {
     let run = admit(stores, new_run(id, on)).await;
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                advance: Some(RunStatus::Running),
-                ..commit_of(&run)
-            }
-            .into(),
-        )
-        .await
-        .expect("advanced");
+    let commit = RunCommit {
+        advance: Some(RunStatus::Running),
+        ..commit_of(&run)
+    };
+    stores.commit.commit(commit.into()).await.expect("advanced");
     get(stores, id).await
 }
 
@@ -115,17 +109,11 @@ async fn get(stores: &RunStores, id: &str) -> RunRecord {
 }
 
 async fn end(stores: &RunStores, run: &RunRecord, status: RunStatus) {
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end: Some(end_in(status)),
-                ..commit_of(run)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end: Some(end_in(status)),
+        ..commit_of(run)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
 }
 
 /// The stored run equals the request, and the thread is busy.

@@ -149,15 +149,13 @@ pub async fn deleting_a_threads_runs_removes_their_events(open: impl AsyncFn() -
     let stores = open().await;
     for (id, on) in [("r1", "t1"), ("r2", "t2")] {
         let record = started(&stores, id, on).await;
+        let commit = RunCommit {
+            events: vec![event(on, id, "a")],
+            ..commit_of(&record)
+        };
         stores
             .commit
-            .commit(
-                RunCommit {
-                    events: vec![event(on, id, "a")],
-                    ..commit_of(&record)
-                }
-                .into(),
-            )
+            .commit(commit.into())
             .await
             .expect("committed");
         end(&stores, &record, RunStatus::Success).await;

@@ -87,17 +87,11 @@ pub async fn finished_run_accepts_appends_and_deleted_run_does_not(
         .expect("admitted")
         .run;
     let end = Some(end_in(RunStatus::Error));
-    stores
-        .commit
-        .commit(
-            RunCommit {
-                end,
-                ..commit_of(&record)
-            }
-            .into(),
-        )
-        .await
-        .expect("ended");
+    let commit = RunCommit {
+        end,
+        ..commit_of(&record)
+    };
+    stores.commit.commit(commit.into()).await.expect("ended");
     append(
         &stores,
         LogBatch {
@@ -129,17 +123,11 @@ pub async fn log_is_deleted_with_run_and_thread(open: impl AsyncFn() -> RunStore
             .expect("admitted")
             .run;
         append(&stores, batch(&id, 1, 1..=2)).await;
-        stores
-            .commit
-            .commit(
-                RunCommit {
-                    end: Some(end_in(RunStatus::Error)),
-                    ..commit_of(&record)
-                }
-                .into(),
-            )
-            .await
-            .expect("ended");
+        let commit = RunCommit {
+            end: Some(end_in(RunStatus::Error)),
+            ..commit_of(&record)
+        };
+        stores.commit.commit(commit.into()).await.expect("ended");
     }
     stores.delete.delete(&run("r1")).await.expect("deleted");
     stores
