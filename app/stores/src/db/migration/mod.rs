@@ -106,16 +106,18 @@ pub(crate) async fn migrate(
             .await?;
     }
     let steps = Migrator::get_pending_migrations(&tx).await?;
-    let is_new = steps.len() == Migrator::migrations().len();
-    for (done, step) in steps.iter().enumerate() {
-        if !is_new {
+    if steps.len() == Migrator::migrations().len() {
+        // A new database needs no report, and all at once is faster.
+        Migrator::up(&tx, None).await?;
+    } else {
+        for (done, step) in steps.iter().enumerate() {
             on_progress(&MigrationProgress {
                 done,
                 total: steps.len(),
                 step: step.name().to_owned(),
             });
+            Migrator::up(&tx, Some(1)).await?;
         }
-        Migrator::up(&tx, Some(1)).await?;
     }
     fail_points::pass("migration.written");
     tx.commit().await?;
