@@ -16,6 +16,7 @@ mod item_index;
 pub mod lifecycle;
 pub mod listener;
 pub mod metrics;
+mod migration_bar;
 pub mod open_files;
 pub mod own_program;
 mod sandbox;

@@ -32,8 +32,8 @@ pub fn start(
 ) -> anyhow::Result<Telemetry> {
     let provider = traces::provider(environment, tasks)?;
     let traces = provider.as_ref().map(traces::layer);
-    // Operators do not need the single steps of migrations, and output of MCP servers and other
-    // agents must not be logged.
+    // The store reports the steps of migrations, and output of MCP servers and other agents must not
+    // be logged.
     let quiet = format!(
         "{},sea_orm_migration=warn,rmcp=error,agent_client_protocol=error",
         config.log_level.as_filter()

@@ -20,7 +20,6 @@ mod maintenance;
 mod mcp;
 mod memories;
 mod metrics;
-mod migration_bar;
 pub mod operations;
 pub(crate) mod pi_mono;
 mod resources;

@@ -19,8 +19,8 @@ use harness::runtime::tasks::Tasks;
 use super::context::Context;
 use super::database::{data_folder, database_of, node_address};
 use super::journal::{self, EventStores};
-use super::migration_bar::report_migration;
 use super::user_rows::UserRows;
+use crate::migration_bar::open_database;
 
 /// All stores, over one database.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Stores {
         let (config, settings) = (&context.now, context.settings);
         let address = database_of(config, settings)?;
         let reserve = config.database.disk_reserve_bytes();
-        let db = Database::open_with_reserve(&address, reserve, tasks, &report_migration).await?;
+        let db = open_database(&address, reserve, tasks).await?;
         let ready = DatabaseReadiness::new(db.clone(), context.ids.node_id().as_str());
         let mut probes: Vec<Arc<dyn ReadinessProbe>> = vec![Arc::new(ready), data_folder(settings)];
         let runs = Arc::new(SqlRunStore::new(db.clone()));

@@ -72,7 +72,7 @@ impl DataLock {
 }
 
 /// Returns `true` if the lock was acquired.
-fn try_lock(file: &File, operation: FlockOperation) -> io::Result<bool> {
+pub(crate) fn try_lock(file: &File, operation: FlockOperation) -> io::Result<bool> {
     match flock(file, operation) {
         Ok(()) => Ok(true),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),

@@ -31,7 +31,7 @@ pub(super) fn fit(mut messages: Vec<Message>, room: u64, family: TokenFamily) ->
     let mut dropping = true;
     for (at, message) in messages.drain(..).enumerate() {
         let is_required = is_summary(&message)
-            || message.name.as_deref() == Some(MEMORY)
+            || message.without_frame().name.as_deref() == Some(MEMORY)
             || Some(at) == newest_user
             || at >= last_group;
         // A result is dropped together with its call.

@@ -191,5 +191,5 @@ fn summary_message(text: &str, digest: Option<&str>) -> Message {
 
 /// Reports whether a message is a summary.
 pub(super) fn is_summary(message: &Message) -> bool {
-    message.is_human() && message.name.as_deref() == Some(SUMMARY_NAME)
+    message.is_human() && message.without_frame().name.as_deref() == Some(SUMMARY_NAME)
 }

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use deerflow_domain::threads::{Created, NewThread, ThreadRecord};
 use harness::runtime::actor_context::{Owner, required_user_id};
+use harness::runtime::runs::DeletedThreads;
 use harness::runtime::runs::store::{CreatedResource, RequestKey};
 use serde_json::{Map, Value};
 
@@ -228,14 +229,14 @@ async fn seeded(
     dialect: Dialect,
 ) -> Result<ThreadRecord, ApiError> {
     let created = seed(&state, &record, request.as_ref(), steps, dialect).await;
-    if created.is_err()
-        && let Err(error) = state
-            .thread_services
-            .threads
-            .delete(&record.thread_id, &Owner::Auto)
-            .await
-    {
-        tracing::error!(thread_id = %record.thread_id, %error, "failed to delete a thread after its seeding failed");
+    if created.is_err() {
+        let thread = &record.thread_id;
+        let deleted = state.thread_services.threads.delete(thread, &Owner::Auto);
+        if let Err(error) = deleted.await {
+            tracing::error!(thread_id = %thread, %error, "failed to delete a thread after its seeding failed");
+        }
+        let deleted_threads = DeletedThreads::new(state.runs.runtime());
+        deleted_threads.release([thread], &[]).await;
     }
     created
 }

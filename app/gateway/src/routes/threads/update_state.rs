@@ -219,16 +219,16 @@ impl StateChange<'_> {
             Err(PutError::Moved(_)) => return Ok(WriteOutcome::Moved),
             Err(error) => return Err(refused(error)),
         }
-        if let Some(newest) = newest.filter(|_| from.is_none()) {
-            let previous = visible_ids(state, &newest, replaces).await?;
-            record_removals(state, record, previous, &after).await?;
-        }
         let changed = Snapshot {
             meta,
             state: after,
             log_tail,
         };
         state.runs.runtime().retain_state(&changed);
+        if let Some(newest) = newest.filter(|_| from.is_none()) {
+            let previous = visible_ids(state, &newest, replaces).await?;
+            record_removals(state, record, previous, &changed.state).await?;
+        }
         Ok(WriteOutcome::Done(Box::new(changed)))
     }
 }

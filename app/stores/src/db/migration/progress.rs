@@ -1,8 +1,14 @@
 //! Progress of a migration of an existing database.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::files::data_lock::try_lock;
 
 /// File in the data directory that exists while a migration runs. Other programs cannot see the
 /// progress in the database, because a migration is one transaction.
@@ -15,7 +21,7 @@ pub struct MigrationProgress {
     pub done: usize,
     /// Number of all steps that the database lacked.
     pub total: usize,
-    /// Name of the step that runs.
+    /// Name of the next step.
     pub step: String,
 }
 
@@ -29,33 +35,69 @@ impl fmt::Display for MigrationProgress {
 /// Receives the progress before each step.
 pub(crate) type OnProgress<'a> = &'a (dyn Fn(&MigrationProgress) + Send + Sync);
 
-/// File with the progress, removed when it is dropped. After the end of a process it may remain, so
-/// it counts only while the database is in use.
-pub(crate) struct ProgressFile(PathBuf);
+/// File with the progress, removed when it is dropped. Its writer holds a lock of it: a file without
+/// one remained after the end of a process.
+pub(crate) struct ProgressFile {
+    path: PathBuf,
+    /// `None` before the first step.
+    file: Mutex<Option<File>>,
+}
 
 impl ProgressFile {
     /// Creates the progress of the database in `directory`, without its file.
     pub(crate) fn new(directory: &Path) -> Self {
-        Self(directory.join(PROGRESS_FILE))
+        Self {
+            path: directory.join(PROGRESS_FILE),
+            file: Mutex::default(),
+        }
     }
 
     /// Writes the progress. The migration does not depend on it.
     pub(crate) fn write(&self, progress: &MigrationProgress) {
-        if let Err(error) = fs::write(&self.0, progress.to_string()) {
+        if let Err(error) = self.try_write(progress) {
             tracing::debug!(%error, "cannot write the progress of the migration");
         }
     }
 
-    /// Returns the text of the progress in `directory`.
-    pub(crate) fn read(directory: &Path) -> Option<String> {
-        fs::read_to_string(directory.join(PROGRESS_FILE)).ok()
+    fn try_write(&self, progress: &MigrationProgress) -> io::Result<()> {
+        let mut file = self.file.lock();
+        let file = match &mut *file {
+            Some(file) => file,
+            none => none.insert(create_locked(&self.path)?),
+        };
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(progress.to_string().as_bytes())
     }
+
+    /// Returns the text of the progress of a migration that runs in `directory`.
+    pub(crate) fn read(directory: &Path) -> Option<String> {
+        let mut file = File::open(directory.join(PROGRESS_FILE)).ok()?;
+        if try_lock(&file, FlockOperation::NonBlockingLockShared).ok()? {
+            return None;
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+fn create_locked(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)?;
+    // A reader holds it for microseconds.
+    flock(&file, FlockOperation::LockExclusive)?;
+    Ok(file)
 }
 
 impl Drop for ProgressFile {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.0)
-            && error.kind() != std::io::ErrorKind::NotFound
+        if let Err(error) = fs::remove_file(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
         {
             tracing::debug!(%error, "cannot remove the progress of the migration");
         }
@@ -81,6 +123,8 @@ mod tests {
             Some("2 of 5 steps, next m0003_run_batches")
         );
         drop(file);
+        assert_eq!(ProgressFile::read(directory.path()), None);
+        fs::write(directory.path().join(PROGRESS_FILE), "of a killed process").unwrap();
         assert_eq!(ProgressFile::read(directory.path()), None);
     }
 }

@@ -3,6 +3,7 @@
 use deerflow_core::actor_context::Owner;
 use deerflow_domain::containment::{Fact, facts};
 use deerflow_domain::threads::{ThreadSearch, ThreadSort};
+use deerflow_runtime::runs::ThreadStatus;
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::{Expr, ExprTrait as _, Func};
 use sea_orm::{
@@ -92,21 +93,10 @@ impl<'a> Filters<'a> {
                 short_title(title),
             ));
         }
-        let backend = db.get_database_backend();
-        // The index of the status is also in the order of updates. For another order SQLite would
-        // walk the index of that order, through all threads if few have the status.
-        let is_in_order = matches!(search.sort_by, ThreadSort::Status | ThreadSort::UpdatedAt);
-        if let Some(status) = search.status
-            && backend == DbBackend::Sqlite
-            && !is_in_order
-        {
-            let status = status.as_str().to_owned();
-            indexed.push(Indexed::Column(thread::Column::Status, status));
-        }
         Ok(Self {
             search,
             user: owner.resolve()?,
-            backend,
+            backend: db.get_database_backend(),
             indexed,
         })
     }
@@ -205,6 +195,13 @@ impl<'a> Filters<'a> {
         if !self.search.ids.is_empty() {
             return Ok(None);
         }
+        if let Some(status) = self.status_out_of_order() {
+            let status = Indexed::Column(thread::Column::Status, status.as_str().to_owned());
+            let with_status = self.matches_of(&status, NARROW_ENOUGH, db).await?;
+            if with_status.len() <= NARROW_ENOUGH {
+                return Ok(Some(with_status));
+            }
+        }
         for filter in &self.indexed {
             let mut through = Vec::new();
             let parts = if let Indexed::Any(filters) = filter {
@@ -213,7 +210,7 @@ impl<'a> Filters<'a> {
                 vec![filter]
             };
             for part in parts {
-                through.extend(self.matches_of(part, db).await?);
+                through.extend(self.matches_of(part, MAX_NARROW, db).await?);
             }
             if through.len() <= MAX_NARROW
                 && fewest
@@ -230,13 +227,24 @@ impl<'a> Filters<'a> {
         Ok(fewest)
     }
 
-    /// Returns the ids that a filter matches, up to one more than [`MAX_NARROW`].
+    /// Returns the status to search for on SQLite if its index is not in the order of the search.
+    /// SQLite would then walk the index of that order, through all threads if few have the status.
+    fn status_out_of_order(&self) -> Option<ThreadStatus> {
+        let search = self.search;
+        let is_in_order = !search.pinned_first
+            && matches!(search.sort_by, ThreadSort::Status | ThreadSort::UpdatedAt);
+        let is_walked = self.backend == DbBackend::Sqlite && !is_in_order;
+        search.status.filter(|_| is_walked)
+    }
+
+    /// Returns the ids that a filter matches, up to one more than `max`.
     async fn matches_of(
         &self,
         filter: &Indexed,
+        max: usize,
         db: &DatabaseConnection,
     ) -> Result<Vec<String>, StoreError> {
-        let limit = MAX_NARROW as u64 + 1;
+        let limit = max as u64 + 1;
         let ids = match filter {
             Indexed::Fact(path, value) => {
                 let select = self

@@ -167,6 +167,11 @@ async fn search_starts_from_rare_metadata_or_status() {
     for search in [
         metadata(json!({ "mark": 1 })),
         metadata(json!({ "of": { "all": true } })),
+        ThreadSearch {
+            sort_by: ThreadSort::UpdatedAt,
+            pinned_first: true,
+            ..with_status.clone()
+        },
         with_status,
     ] {
         let plan = plan(&db, search.clone()).await;

@@ -18,6 +18,8 @@ impl Runtime {
             log_tail,
         } = stored;
         if !meta.next.is_empty() {
+            // No run can use an earlier state either.
+            self.registry.heads.remove(&meta.thread_id);
             return;
         }
         let state = StateAtHead {

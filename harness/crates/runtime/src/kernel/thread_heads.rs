@@ -16,7 +16,8 @@ use deerflow_core::state::ThreadState;
 /// Maximum total size, in estimated bytes, while a state is retained that has been unused for
 /// [`UNUSED_AFTER`].
 const MAX_UNUSED_BYTES: usize = 64 << 20;
-/// Time without a run after which a state is retained only within [`MAX_UNUSED_BYTES`].
+/// Time without a run or an update after which a state is retained only within
+/// [`MAX_UNUSED_BYTES`].
 const UNUSED_AFTER: Duration = Duration::from_secs(300);
 /// Interval at which unused states are evicted.
 const EVICTION_INTERVAL: Duration = Duration::from_secs(60);
@@ -101,17 +102,16 @@ impl ThreadHeads {
     /// Retains the state of a thread, and evicts others if the total size requires it.
     pub(crate) fn store(&self, thread: &ThreadId, state: StateAtHead) {
         let bytes = state.size.bytes();
-        if bytes > self.max_bytes {
-            return;
-        }
         let state = RetainedState {
             state,
             stored_at: Instant::now(),
         };
         let mut retained = self.retained.lock();
         let mut evicted = Vec::from_iter(retained.remove(thread));
-        retained.states.insert(thread.clone(), state);
-        retained.bytes += bytes;
+        if bytes <= self.max_bytes {
+            retained.states.insert(thread.clone(), state);
+            retained.bytes += bytes;
+        }
         while retained.bytes > self.max_bytes
             && let Some(former) = retained.evict()
         {

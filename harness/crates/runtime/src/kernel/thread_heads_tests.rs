@@ -73,6 +73,10 @@ fn state_larger_than_the_limit_is_not_retained() {
     heads.store(&thread(1), state(10));
     heads.store(&thread(2), state(10_000));
     assert!(heads.take(&thread(2), &head(1)).is_none());
+    heads.store(&thread(3), state(10));
+    heads.store(&thread(3), state(10_000));
+    assert!(!heads.contains(&thread(3)));
+    assert_eq!(heads.retained.lock().bytes, state(10).size.bytes());
     assert!(heads.take(&thread(1), &head(1)).is_some());
 }
 
