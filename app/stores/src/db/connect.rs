@@ -7,8 +7,8 @@ use deerflow_core::tasks::Tasks;
 use deerflow_runtime::runs::store::{StoreError, StoreLockStatus};
 use futures_util::FutureExt;
 use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector,
-    SqlxSqliteConnector,
+    ConnectionTrait, DatabaseConnection, DbErr, EntityTrait, RuntimeErr, Select,
+    SqlxPostgresConnector, SqlxSqliteConnector,
 };
 use sqlx::sqlite::{SqliteAutoVacuum, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
@@ -109,16 +109,20 @@ impl Database {
         &self.reads
     }
 
-    /// Reads a few rows by their keys with prepared statements. Returns `None` if the database has
-    /// none or the read failed: the caller should then use [`Database::reads`].
-    pub(crate) fn read_prepared<T>(
+    /// Reads one row by its key with a prepared statement, or with `select` if the database has
+    /// none or the statement failed.
+    pub(crate) async fn read_one<E: EntityTrait>(
         &self,
-        read: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>,
-    ) -> Option<T> {
-        let found = self.prepared_readers.as_ref()?.read(read);
-        found
-            .inspect_err(|error| tracing::debug!(%error, "a prepared read failed"))
-            .ok()
+        prepared: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<Option<E::Model>>,
+        select: impl FnOnce() -> Select<E>,
+    ) -> Result<Option<E::Model>, DbErr> {
+        if let Some(readers) = &self.prepared_readers {
+            match readers.read(prepared) {
+                Ok(row) => return Ok(row),
+                Err(error) => tracing::debug!(%error, "a prepared read failed"),
+            }
+        }
+        select().one(&self.reads).await
     }
 
     /// Returns the quotas of users, which the stores over this database check.

@@ -49,15 +49,10 @@ impl AssistantStore for SqlAssistantStore {
 
     async fn get(&self, id: Uuid, owner: &Owner) -> Result<Option<Assistant>, StoreError> {
         let user = owner.resolve()?;
-        let prepared = |connection: &_| prepared_get::row(connection, id, user.as_deref());
-        let row = match self.db.read_prepared(prepared) {
-            Some(row) => Ok(row),
-            None => {
-                search::owned(assistant::Entity::find_by_id(id.to_string()), owner)?
-                    .one(self.db.reads())
-                    .await
-            }
-        };
+        let user = user.as_deref();
+        let prepared = |connection: &_| prepared_get::row(connection, id, user);
+        let select = || search::of_user(assistant::Entity::find_by_id(id.to_string()), user);
+        let row = self.db.read_one(prepared, select).await;
         read(row.and_then(|row| row.map(row::record).transpose()))
     }
 

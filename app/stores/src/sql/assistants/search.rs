@@ -28,10 +28,18 @@ pub(super) fn owned(
     select: Select<assistant::Entity>,
     owner: &Owner,
 ) -> Result<Select<assistant::Entity>, StoreError> {
-    Ok(match owner.resolve()? {
+    Ok(of_user(select, owner.resolve()?.as_deref()))
+}
+
+/// Restricts a query to the assistants of a user, if there is one.
+pub(super) fn of_user(
+    select: Select<assistant::Entity>,
+    user: Option<&str>,
+) -> Select<assistant::Entity> {
+    match user {
         Some(user) => select.filter(assistant::Column::UserId.eq(user)),
         None => select,
-    })
+    }
 }
 
 /// Returns those of these assistants that exist, in any order. A row that cannot be read is an

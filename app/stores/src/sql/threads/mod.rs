@@ -85,15 +85,10 @@ impl ThreadStore for SqlThreadStore {
         owner: &Owner,
     ) -> Result<Option<ThreadRecord>, StoreError> {
         let user = owner.resolve()?;
-        let prepared = |connection: &_| prepared_get::row(connection, thread, user.as_deref());
-        let row = match self.db.read_prepared(prepared) {
-            Some(row) => Ok(row),
-            None => {
-                search::owned(thread::Entity::find_by_id(thread.as_str()), owner)?
-                    .one(self.db.reads())
-                    .await
-            }
-        };
+        let user = user.as_deref();
+        let prepared = |connection: &_| prepared_get::row(connection, thread, user);
+        let select = || search::of_user(thread::Entity::find_by_id(thread.as_str()), user);
+        let row = self.db.read_one(prepared, select).await;
         read(row.and_then(|row| row.map(row::record).transpose()))
     }
 

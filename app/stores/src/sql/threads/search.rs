@@ -25,15 +25,15 @@ use crate::sql::checkpoints::newest_channels;
 /// Number of threads that are compared at a time if the database cannot decide alone.
 const PAGE: usize = 500;
 
-/// Restricts a query to the owner's threads.
-pub(super) fn owned(
+/// Restricts a query to the threads of a user, if there is one.
+pub(super) fn of_user(
     select: Select<thread::Entity>,
-    owner: &Owner,
-) -> Result<Select<thread::Entity>, StoreError> {
-    Ok(match owner.resolve()? {
+    user: Option<&str>,
+) -> Select<thread::Entity> {
+    match user {
         Some(user) => select.filter(thread::Column::UserId.eq(user)),
         None => select,
-    })
+    }
 }
 
 /// Returns a page of matching threads.
