@@ -14,6 +14,9 @@ const LARGE_DATA: usize = 1 << 20;
 /// Minimum size of such a piece, in bytes. A smaller copy uses less memory than a piece.
 const MIN_PIECE: usize = 512;
 
+/// Bytes of a frame besides its name and its data: names of the fields, line ends and the id.
+const FIELD_BYTES: usize = 64;
+
 /// Format of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -52,7 +55,7 @@ impl Frames {
     /// Returns the next chunk of the body.
     pub fn next_chunk(&mut self) -> Option<Bytes> {
         if self.ready.is_empty() && !self.buffer.is_empty() {
-            self.ready.push_back(self.buffer.split().freeze());
+            self.end_buffer();
         }
         let chunk = next_chunk(&mut self.ready)?;
         self.size -= chunk.len();
@@ -98,6 +101,9 @@ impl Frames {
 
     fn frame(&mut self, event: &str, data: &EventData, id: Option<impl Display>) {
         let end = self.style.dialect.line_end();
+        if data.len() < MIN_CHUNK {
+            self.buffer.reserve(event.len() + data.len() + FIELD_BYTES);
+        }
         for piece in ["event: ", event, end, "data: "] {
             self.put(piece);
         }
@@ -133,9 +139,16 @@ impl Frames {
             return;
         }
         if !self.buffer.is_empty() {
-            self.ready.push_back(self.buffer.split().freeze());
+            self.end_buffer();
         }
         self.ready.push_back(data.clone());
+    }
+
+    /// Moves the collected bytes to the chunks. The buffer is not used again, so that a viewer that
+    /// waits for an event needs no memory for it.
+    fn end_buffer(&mut self) {
+        let collected = std::mem::take(&mut self.buffer);
+        self.ready.push_back(collected.freeze());
     }
 }
 

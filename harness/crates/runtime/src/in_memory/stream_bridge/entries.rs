@@ -7,9 +7,9 @@ use super::pack::Pack;
 use crate::stream_bridge::EventId;
 
 /// Number of newest events that are not packed, because viewers that follow the run read them.
-const UNPACKED_EVENTS: usize = 16;
+const UNPACKED_EVENTS: usize = 8;
 /// Number of further events after which those are packed.
-const PACKED_AT_ONCE: usize = 32;
+const PACKED_AT_ONCE: usize = 24;
 
 /// Events with consecutive sequence numbers.
 #[derive(Debug, Default)]

@@ -21,6 +21,9 @@ use super::log::{ReadResult, RunLog};
 use super::shared::Shared;
 use super::spill::page;
 
+/// Number of events for which a viewer that waits has room.
+const WAITING_CAPACITY: usize = 4;
+
 /// Replays a log from a position, then follows it. Returns all available events without yielding to
 /// the scheduler in between.
 ///
@@ -167,6 +170,8 @@ impl Stream for Viewer {
                 // Polled after the read, so no change in between is missed.
                 ReadResult::NoEvents if this.changes.poll_change(cx).is_ready() => {}
                 ReadResult::NoEvents => {
+                    // A waiting viewer needs no room for the events of a burst.
+                    this.batch.shrink_to(WAITING_CAPACITY);
                     return match &mut this.heartbeat {
                         Some(heartbeat) => heartbeat.poll(cx).map(|()| Some(HEARTBEAT_SENTINEL)),
                         None => Poll::Pending,
