@@ -3,7 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -215,15 +215,18 @@ impl Stream for AgentStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
+            if let Ok(event) = self.events.try_recv() {
+                return Poll::Ready(Some(Ok(event)));
+            }
+            // The driver's own events must not wake the task that polls the driver, so they do not
+            // find its waker here.
+            let unwatched = self
+                .events
+                .poll_recv(&mut Context::from_waker(Waker::noop()));
+            if let Poll::Ready(Some(event)) = unwatched {
                 return Poll::Ready(Some(Ok(event)));
             }
             let Some(driver) = self.driver.as_mut() else {
-                // `poll_recv` returns pending when the task's coop budget is used up; queued events
-                // must not be lost.
-                if let Ok(event) = self.events.try_recv() {
-                    return Poll::Ready(Some(Ok(event)));
-                }
                 return Poll::Ready(self.ended.take().map(|ended| ended.map(AgentEvent::Done)));
             };
             match driver.as_mut().poll(cx) {
@@ -231,7 +234,8 @@ impl Stream for AgentStream {
                     self.driver = None;
                     self.ended = Some(ended);
                 }
-                // The driver may have emitted an event before it returned pending.
+                // The driver may have emitted an event before it returned pending, and its tools
+                // emit further ones from other tasks.
                 Poll::Pending => match self.events.poll_recv(cx) {
                     Poll::Ready(Some(event)) => return Poll::Ready(Some(Ok(event))),
                     _ => return Poll::Pending,

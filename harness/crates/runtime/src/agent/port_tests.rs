@@ -1,5 +1,8 @@
 //! Tests of agent streams and of the defaults of an agent.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
+
 use futures_util::{FutureExt, StreamExt};
 use serde_json::json;
 
@@ -19,6 +22,41 @@ async fn buffered_events_are_delivered_before_the_end() {
     let said: Vec<_> = AgentStream::new(events, driver.boxed()).collect().await;
     assert_eq!(said.len(), 1_001);
     assert!(matches!(said.last(), Some(Ok(AgentEvent::Done(_)))));
+}
+
+/// Waker that counts its wake-ups.
+#[derive(Default)]
+struct WakeCount(AtomicUsize);
+
+impl Wake for WakeCount {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn only_events_of_other_tasks_wake_the_run() {
+    let (sink, events) = EventSink::channel();
+    let other = sink.clone();
+    let driver = async move {
+        sink.emit(AgentEvent::Custom(json!("own")));
+        std::future::pending().await
+    };
+    let mut stream = AgentStream::new(events, driver.boxed());
+    let count = Arc::<WakeCount>::default();
+    let waker = Arc::clone(&count).into();
+    let mut poll = || {
+        let polled = stream.poll_next_unpin(&mut Context::from_waker(&waker));
+        match polled {
+            Poll::Ready(Some(Ok(AgentEvent::Custom(event)))) => Some(event),
+            _ => None,
+        }
+    };
+    assert_eq!((poll(), poll()), (Some(json!("own")), None));
+    assert_eq!(count.0.load(Ordering::SeqCst), 0);
+    other.emit(AgentEvent::Custom(json!("other")));
+    assert_eq!(count.0.load(Ordering::SeqCst), 1);
+    assert_eq!((poll(), poll()), (Some(json!("other")), None));
 }
 
 /// Agent whose behaviour is the default one.

@@ -3,6 +3,8 @@
 use std::pin::pin;
 
 use futures_util::StreamExt;
+use tokio::task::coop::consume_budget;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use super::stream_end::StreamEnd;
@@ -65,16 +67,18 @@ impl Execution {
     #[tracing::instrument(name = "stream", skip_all)]
     pub(super) async fn stream(&mut self, mut events: AgentStream) -> StreamEnd {
         let token = self.active.token.clone();
+        let mut cancelled = pin!(token.cancelled());
         let limits = *self.plan.limits();
         let wall = Instant::now() + limits.wall_clock;
         let mut last_event = Instant::now();
         // The timer is re-armed only when it fires, because a reset per event is expensive.
         let mut watchdog = pin!(sleep_until(wall.min(last_event + limits.idle)));
+        let mut answering = false;
         let mut silence = IdleState::of(&**self.plan.agent());
         loop {
             tokio::select! {
                 biased;
-                () = token.cancelled() => {
+                () = &mut cancelled => {
                     let stop = self.active.stop_reason();
                     if matches!(stop, StopSignal::Cancel(_)) {
                         self.wind_down(&mut events).await;
@@ -90,8 +94,15 @@ impl Execution {
                     if let Some(Ok(event)) = &event {
                         silence.on_event(event);
                     }
+                    let is_token = matches!(event, Some(Ok(AgentEvent::Token(..))));
                     if let Some(end) = self.handle_event(event).await {
                         return end;
+                    }
+                    if is_token && !std::mem::replace(&mut answering, true) {
+                        // Viewers receive the first token before the rest of a burst is read.
+                        yield_now().await;
+                    } else {
+                        consume_budget().await;
                     }
                 }
                 // Polled after all earlier events, so that a call is recorded together with its
