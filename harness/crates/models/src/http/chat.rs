@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream;
-use reqwest::Response;
-use reqwest::header::CONTENT_TYPE;
+use hyper::header::CONTENT_TYPE;
 use tokio::time::{Instant, timeout_at};
 
 use super::chunks::Chunks;
-use super::client::SharedHttp;
+use super::client::{HttpResponse, SharedHttp};
 use super::credentials::Credential;
 use super::decoder::{DecodeError, Decoder};
 use super::endpoint::Endpoint;
@@ -125,7 +124,7 @@ fn may_succeed_with_another_key(error: &ModelError) -> bool {
 /// Answer in progress. Dropping it closes the connection, which cancels the provider's work.
 struct AnswerStream<W: Wire> {
     caller: Arc<HttpCaller<W>>,
-    response: Response,
+    response: HttpResponse,
     /// Key of this call, which is redacted from errors. A key from a credentials file is not known
     /// to the endpoint.
     key: Option<Credential>,
@@ -215,7 +214,7 @@ impl<W: Wire> AnswerStream<W> {
                 Ok(Ok(bytes)) => bytes,
                 // The answer is complete; an error of the connection does not matter.
                 _ if self.decoder.is_finished() => None,
-                Ok(Err(error)) => return Err(self.caller.transport_error(error)),
+                Ok(Err(error)) => return Err(self.caller.transport_error(&error)),
                 Err(_) if Instant::now() >= self.deadline => {
                     return Err(self.caller.overall_timeout());
                 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::credentials::Credentials;
 use crate::{ModelEntry, ProviderKind};
@@ -39,7 +39,7 @@ pub(crate) struct Endpoint {
     /// Headers that the entry configures.
     pub(crate) headers: HeaderMap,
     /// Query parameters that the entry configures.
-    pub(crate) query: Option<Map<String, Value>>,
+    pub(crate) query: Option<Vec<(String, String)>>,
     pub(crate) credentials: Credentials,
     pub(crate) limits: Limits,
 }
@@ -105,7 +105,7 @@ impl Endpoint {
         Ok(Self {
             base,
             headers: headers(entry)?,
-            query: query(entry),
+            query: query(entry)?,
             credentials,
             limits: limits(entry)?,
         })
@@ -153,8 +153,23 @@ impl Endpoint {
     }
 }
 
-fn query(entry: &ModelEntry) -> Option<Map<String, Value>> {
-    entry.extra.get("default_query")?.as_object().cloned()
+fn query(entry: &ModelEntry) -> Result<Option<Vec<(String, String)>>, String> {
+    let Some(query) = entry.extra.get("default_query").and_then(Value::as_object) else {
+        return Ok(None);
+    };
+    let pairs = query.iter().map(|(name, value)| {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            _ => {
+                return Err(format!(
+                    "the value of its query parameter {name:?} is not a text"
+                ));
+            }
+        };
+        Ok((name.clone(), value))
+    });
+    pairs.collect::<Result<_, _>>().map(Some)
 }
 
 fn limits(entry: &ModelEntry) -> Result<Limits, String> {

@@ -1,23 +1,19 @@
 //! Calls of one model entry over HTTP: the request with its headers and timeouts, and the errors of
 //! the provider.
 
-use std::convert::Infallible;
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::stream;
-use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
-use reqwest::{Body, Response};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::client::SharedHttp;
+use super::client::{HttpResponse, SharedHttp};
 use super::credentials::Credential;
 use super::decoder::DecodeError;
 use super::endpoint::{Endpoint, header};
 use super::provider_error::ProviderError;
 use super::retry_after::retry_after;
+use super::transport_error::TransportError;
 use super::wire::{Call, Wire};
 use crate::{ModelEntry, ModelError, ModelErrorKind, ModelInfo, ModelRequest};
 use deerflow_core::clock::Clock;
@@ -50,33 +46,22 @@ impl<W: Wire> HttpCaller<W> {
         &self,
         request: &ModelRequest,
         key: Option<&Credential>,
-    ) -> Result<Response, ModelError> {
+    ) -> Result<HttpResponse, ModelError> {
         let settings = self
             .entry
             .settings_for(request)
             .map_err(|error| self.error(ModelErrorKind::Config, error.to_string()))?;
-        let Call { url, headers, body } = self.wire.call(request, &settings, &self.endpoint, key);
-        // The client repeats requests that an HTTP/2 server refuses unread, and retains their bodies
-        // for that. A body for HTTP/1.1 is sent once, and its memory is free while the provider works.
-        let may_use_http2 = url.scheme() == "https";
-        let mut call = self
-            .http
-            .client()
-            .post(url)
-            .header(ACCEPT, "text/event-stream, application/json")
-            .header(CONTENT_TYPE, "application/json");
-        // The parts must not use memory while the provider works.
-        let chunks = body
-            .into_chunks()
-            .map_err(|error| self.error(ModelErrorKind::Config, error.to_string()))?;
-        call = if may_use_http2 {
-            call.body(chunks.concat())
-        } else {
-            let length: usize = chunks.iter().map(Bytes::len).sum();
-            let chunks = stream::iter(chunks.into_iter().map(Ok::<_, Infallible>));
-            call.header(CONTENT_LENGTH, length)
-                .body(Body::wrap_stream(chunks))
-        };
+        let Call {
+            mut url,
+            headers,
+            body,
+        } = self.wire.call(request, &settings, &self.endpoint, key);
+        let mut all = HeaderMap::with_capacity(8);
+        all.insert(
+            ACCEPT,
+            HeaderValue::from_static("text/event-stream, application/json"),
+        );
+        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in headers {
             let (name, value) = header(name, &value).ok_or_else(|| {
                 self.error(
@@ -84,16 +69,20 @@ impl<W: Wire> HttpCaller<W> {
                     "its key has characters that cannot be sent".to_owned(),
                 )
             })?;
-            call = call.header(name, value);
+            all.append(name, value);
         }
         // The entry's headers come last so that they can replace ours.
-        call = call.headers(self.endpoint.headers.clone());
+        all.extend(self.endpoint.headers.clone());
         if let Some(query) = &self.endpoint.query {
-            call = call.query(query);
+            url.query_pairs_mut().extend_pairs(query);
         }
+        // The parts must not use memory while the provider works.
+        let chunks = body
+            .into_chunks()
+            .map_err(|error| self.error(ModelErrorKind::Config, error.to_string()))?;
         let limit = self.endpoint.limits.first_byte;
-        let response = match timeout(limit, call.send()).await {
-            Ok(sent) => sent.map_err(|error| self.transport_error(error))?,
+        let response = match timeout(limit, self.http.post(&url, all, chunks)).await {
+            Ok(sent) => sent.map_err(|error| self.transport_error(&error))?,
             Err(_) => return Err(self.first_byte_timeout(limit)),
         };
         if response.status().is_success() {
@@ -151,20 +140,13 @@ impl<W: Wire> HttpCaller<W> {
         )
     }
 
-    pub(super) fn transport_error(&self, error: reqwest::Error) -> ModelError {
-        let error = error.without_url();
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            message = format!("{message}: {error}");
-            cause = error.source();
-        }
-        let kind = if error.is_builder() {
+    pub(super) fn transport_error(&self, error: &TransportError) -> ModelError {
+        let kind = if error.invalid_request {
             ModelErrorKind::Config
         } else {
             ModelErrorKind::Transient
         };
-        self.error(kind, message)
+        self.error(kind, error.to_string())
     }
 
     pub(super) fn decode_error(&self, error: DecodeError, key: Option<&Credential>) -> ModelError {
@@ -183,7 +165,11 @@ impl<W: Wire> HttpCaller<W> {
     }
 
     /// Reads an error response and returns its error.
-    async fn response_error(&self, mut response: Response, key: Option<&Credential>) -> ModelError {
+    async fn response_error(
+        &self,
+        mut response: HttpResponse,
+        key: Option<&Credential>,
+    ) -> ModelError {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         let wait = retry_after(|name| headers.get(name)?.to_str().ok(), self.clock.now());

@@ -9,6 +9,8 @@ mod chat;
 mod chunks;
 mod client;
 mod completion;
+mod connection;
+mod connection_pool;
 mod content;
 mod credentials;
 mod decoder;
@@ -27,6 +29,7 @@ pub mod strict_kit;
 pub mod test_server;
 mod think;
 mod tool_call_builder;
+mod transport_error;
 mod wire;
 #[cfg(test)]
 pub(crate) mod wire_kit;
@@ -34,7 +37,8 @@ pub(crate) mod wire_kit;
 pub(crate) use answer_parts::{AnswerParts, ModelOrigin, ReplayPart, replay_parts};
 pub(crate) use chat::HttpChatModel;
 pub(crate) use chunks::{Chunks, add_reasoning, attach_parts, has_content};
-pub use client::{HttpUnavailable, SharedHttp};
+pub(crate) use client::HttpResponse;
+pub use client::SharedHttp;
 pub(crate) use completion::Completion;
 pub(crate) use content::{
     Block, Image, blocks, ensure_user_first, push_turn, short_id, system_text, tool_name, wire_id,
@@ -54,4 +58,6 @@ pub use sign_in_file::sign_in;
 pub use sse::{EventSplitter, EventTooLong};
 pub(crate) use think::ThinkSplitter;
 pub(crate) use tool_call_builder::ToolCallBuilder;
+pub use transport_error::HttpUnavailable;
+pub(crate) use transport_error::TransportError;
 pub(crate) use wire::{Call, Wire, bearer};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reqwest::header::{AUTHORIZATION, HeaderValue};
-use reqwest::{Response, Url};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use crate::http::{ProviderError, SharedHttp, retry_after};
+use crate::http::{HttpResponse, ProviderError, SharedHttp, TransportError, retry_after};
 use crate::{Embedder, ModelError, ModelErrorKind, RetryPolicy};
 use deerflow_core::clock::Clock;
 
@@ -146,15 +146,18 @@ impl OpenAiEmbedder {
                 ),
             )
         };
-        let failed = |error: reqwest::Error| {
-            self.error(ModelErrorKind::Transient, error.without_url().to_string())
-        };
+        let failed =
+            |error: TransportError| self.error(ModelErrorKind::Transient, error.to_string());
         let body = json!({ "model": self.entry.model, "input": texts, "encoding_format": "float" });
-        let mut call = self.http.client().post(self.url.clone()).json(&body);
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(key) = &self.key {
-            call = call.header(AUTHORIZATION, key.clone());
+            headers.insert(AUTHORIZATION, key.clone());
         }
-        let mut response = timeout_at(deadline, call.send())
+        let call = self
+            .http
+            .post(&self.url, headers, vec![body.to_string().into()]);
+        let mut response = timeout_at(deadline, call)
             .await
             .map_err(|_| timed_out())?
             .map_err(failed)?;
@@ -204,7 +207,7 @@ impl OpenAiEmbedder {
         Ok(rows.into_iter().map(|row| row.embedding).collect())
     }
 
-    fn response_error(&self, response: &Response, body: &[u8]) -> ModelError {
+    fn response_error(&self, response: &HttpResponse, body: &[u8]) -> ModelError {
         let provider_error = ProviderError::read_body(body);
         let status = response.status().as_u16();
         let wait = retry_after(
