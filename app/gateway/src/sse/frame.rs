@@ -14,7 +14,8 @@ const LARGE_DATA: usize = 1 << 20;
 /// Minimum size of such a piece, in bytes. A smaller copy uses less memory than a piece.
 const MIN_PIECE: usize = 512;
 
-/// Bytes of a frame besides its name and its data: names of the fields, line ends and the id.
+/// Room for the rest of a frame besides its name and its data: names of the fields, line ends and
+/// the id.
 const FIELD_BYTES: usize = 64;
 
 /// Format of frames.

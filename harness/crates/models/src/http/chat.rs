@@ -250,7 +250,10 @@ impl<W: Wire> AnswerStream<W> {
             };
             self.ready.extend(self.decoded.drain(..));
             decoded.map_err(|error| self.caller.decode_error(error, self.key.as_ref()))?;
-            self.ended |= self.decoder.is_closed();
+            if self.decoder.is_closed() {
+                self.ended = true;
+                self.response.complete();
+            }
             // A comment only prevents a disconnect, so it does not extend the deadline.
             if !self.streamed || self.decoder.events() != events_before {
                 idle_deadline = self.idle_deadline();

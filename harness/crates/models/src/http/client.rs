@@ -1,20 +1,23 @@
 //! HTTP client that all adapters share.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::stream;
-use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
-use reqwest::{Body, Url};
-use url::Position;
+use percent_encoding::percent_decode_str;
+use reqwest::{Body, ClientBuilder};
+use url::{Position, Url};
 
-use super::connection_pool::{
-    CONNECT_TIMEOUT, ConnectionPool, IDLE_CONNECTION_TIMEOUT, KEEPALIVE, PooledResponse,
-};
+use super::connection_pool::{ConnectionPool, IDLE_TIMEOUT, PooledResponse};
+use super::connector::{CONNECT_TIMEOUT, KEEPALIVE};
 use super::transport_error::{HttpUnavailable, TransportError};
 
 /// Name and version of this client.
@@ -27,14 +30,20 @@ const USER_AGENT_VALUE: HeaderValue =
 /// connection, often to 100, and further ones would wait for it. A redirect is returned as it is,
 /// because it would forward custom headers with keys to any host.
 #[derive(Clone)]
-pub struct SharedHttp(Arc<Clients>);
+pub struct SharedHttp(Clients);
 
-struct Clients {
+#[derive(Clone)]
+enum Clients {
+    /// Client that uses one proxy for all servers.
+    Through(reqwest::Client),
+    /// Clients that use the proxies of the system's settings.
+    System(Arc<SystemClients>),
+}
+
+struct SystemClients {
+    proxies: Matcher,
     /// Connections to servers without a proxy.
     direct: Arc<ConnectionPool>,
-    /// Proxy for all servers, which replaces the system's settings.
-    proxy: Option<Url>,
-    system_proxies: Matcher,
     /// Client for servers behind a proxy. Created on first use.
     proxied: OnceLock<Result<reqwest::Client, HttpUnavailable>>,
 }
@@ -61,6 +70,14 @@ impl HttpResponse {
         }
     }
 
+    /// Marks the body as complete, so that its connection can be used again even if the formal end
+    /// of the body has not arrived.
+    pub(super) fn complete(&mut self) {
+        if let Self::Direct(response) = self {
+            response.complete();
+        }
+    }
+
     /// Returns the next bytes of the body, and `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
         match self {
@@ -79,7 +96,12 @@ impl fmt::Debug for SharedHttp {
 impl SharedHttp {
     /// Creates a client with its own connections. Uses the system's proxy settings.
     pub fn new() -> Result<Self, HttpUnavailable> {
-        Self::with_proxy(None)
+        let clients = SystemClients {
+            proxies: Matcher::from_system(),
+            direct: Arc::new(ConnectionPool::new()?),
+            proxied: OnceLock::new(),
+        };
+        Ok(Self(Clients::System(Arc::new(clients))))
     }
 
     /// Creates a client that uses this proxy for all servers and ignores the system's settings.
@@ -89,146 +111,115 @@ impl SharedHttp {
         if !matches!(address.scheme(), "http" | "https") {
             return Err(refused());
         }
-        Self::with_proxy(Some(address))
-    }
-
-    fn with_proxy(proxy: Option<Url>) -> Result<Self, HttpUnavailable> {
-        Ok(Self(Arc::new(Clients {
-            direct: Arc::new(ConnectionPool::new()?),
-            proxy,
-            system_proxies: Matcher::from_system(),
-            proxied: OnceLock::new(),
-        })))
+        let proxy = reqwest::Proxy::all(address).map_err(|_| refused())?;
+        let client = proxied_client(|builder| builder.proxy(proxy))?;
+        Ok(Self(Clients::Through(client)))
     }
 
     /// Posts the consecutive `chunks` of a body and returns the response when its headers arrive.
-    /// The chunks are freed as they are sent.
+    /// The chunks are freed as they are sent. Credentials in the address replace those in `headers`.
     pub(crate) async fn post(
         &self,
         url: &Url,
         mut headers: HeaderMap,
         chunks: Vec<Bytes>,
     ) -> Result<HttpResponse, TransportError> {
+        let mut url = Cow::Borrowed(url);
+        if let Some(credentials) = basic_credentials(&url)? {
+            headers.insert(AUTHORIZATION, credentials);
+            // Both succeed for an address with a host, which has the credentials.
+            let _ = url.to_mut().set_username("");
+            let _ = url.to_mut().set_password(None);
+        }
         let address: Uri = url
             .as_str()
             .parse()
             .map_err(|error| TransportError::invalid(&error))?;
-        if self.needs_proxy(url, &address) {
-            let length: usize = chunks.iter().map(Bytes::len).sum();
-            headers.insert(CONTENT_LENGTH, length.into());
-            let chunks = stream::iter(chunks.into_iter().map(Ok::<_, Infallible>));
-            let call = self.client()?.post(url.clone()).headers(headers);
-            let response = call.body(Body::wrap_stream(chunks)).send().await?;
-            return Ok(HttpResponse::Proxied(response));
+        let clients = match &self.0 {
+            Clients::Through(client) => return post_proxied(client, &url, headers, chunks).await,
+            Clients::System(clients) => clients,
+        };
+        if clients.proxies.intercept(&address).is_none() {
+            return post_direct(&clients.direct, &url, address, headers, chunks).await;
         }
-        let host = &url[Position::BeforeHost..Position::AfterPort];
-        let host = HeaderValue::from_str(host).map_err(|error| TransportError::invalid(&error))?;
-        headers.entry(HOST).or_insert(host);
-        headers.entry(USER_AGENT).or_insert(USER_AGENT_VALUE);
-        let mut request = Request::new(chunks.into());
-        *request.method_mut() = Method::POST;
-        *request.headers_mut() = headers;
-        if let Some(path) = address.path_and_query() {
-            *request.uri_mut() = path.clone().into();
-        }
-        let server = &url[..Position::BeforePath];
-        let response = self.0.direct.send(server, request).await?;
-        Ok(HttpResponse::Direct(response))
+        let client = clients
+            .proxied
+            .get_or_init(|| proxied_client(|builder| builder));
+        let client = client.as_ref().map_err(Clone::clone)?;
+        post_proxied(client, &url, headers, chunks).await
     }
+}
 
-    /// Reports whether a request needs features that only the client for proxies has. Credentials
-    /// in an address become a header there.
-    fn needs_proxy(&self, url: &Url, address: &Uri) -> bool {
-        self.0.proxy.is_some()
-            || !url.username().is_empty()
-            || url.password().is_some()
-            || self.0.system_proxies.intercept(address).is_some()
+async fn post_direct(
+    connections: &Arc<ConnectionPool>,
+    url: &Url,
+    address: Uri,
+    mut headers: HeaderMap,
+    chunks: Vec<Bytes>,
+) -> Result<HttpResponse, TransportError> {
+    let host = &url[Position::BeforeHost..Position::AfterPort];
+    let host = HeaderValue::from_str(host).map_err(|error| TransportError::invalid(&error))?;
+    headers.entry(HOST).or_insert(host);
+    headers.entry(USER_AGENT).or_insert(USER_AGENT_VALUE);
+    let mut request = Request::new(chunks.into());
+    *request.method_mut() = Method::POST;
+    *request.headers_mut() = headers;
+    if let Some(path) = address.into_parts().path_and_query {
+        *request.uri_mut() = path.into();
     }
+    let server = &url[..Position::BeforePath];
+    let response = connections.send(server, request).await?;
+    Ok(HttpResponse::Direct(response))
+}
 
-    /// Returns the client for requests through proxies, which also serves all other requests.
-    fn client(&self) -> Result<&reqwest::Client, HttpUnavailable> {
-        let client = self.0.proxied.get_or_init(|| {
-            let mut builder = reqwest::Client::builder()
-                .user_agent(USER_AGENT_VALUE)
-                .connect_timeout(CONNECT_TIMEOUT)
-                .pool_idle_timeout(IDLE_CONNECTION_TIMEOUT)
-                .redirect(reqwest::redirect::Policy::none())
-                .http1_only()
-                .tcp_nodelay(true)
-                // Compressed streams arrive in blocks, which would delay tokens.
-                .no_gzip()
-                .tcp_keepalive(KEEPALIVE);
-            if let Some(proxy) = &self.0.proxy {
-                let proxy = reqwest::Proxy::all(proxy.clone());
-                builder = builder.proxy(proxy.map_err(|error| HttpUnavailable::new(&error))?);
-            }
-            builder
-                .build()
-                .map_err(|error| HttpUnavailable::new(&error))
-        });
-        client.as_ref().map_err(Clone::clone)
+async fn post_proxied(
+    client: &reqwest::Client,
+    url: &Url,
+    mut headers: HeaderMap,
+    chunks: Vec<Bytes>,
+) -> Result<HttpResponse, TransportError> {
+    let length: usize = chunks.iter().map(Bytes::len).sum();
+    headers.insert(CONTENT_LENGTH, length.into());
+    let chunks = stream::iter(chunks.into_iter().map(Ok::<_, Infallible>));
+    let call = client.post(url.clone()).headers(headers);
+    let response = call.body(Body::wrap_stream(chunks)).send().await?;
+    Ok(HttpResponse::Proxied(response))
+}
+
+/// Creates a client with the limits of direct connections.
+fn proxied_client(
+    adjust: impl FnOnce(ClientBuilder) -> ClientBuilder,
+) -> Result<reqwest::Client, HttpUnavailable> {
+    let builder = reqwest::Client::builder()
+        .user_agent(USER_AGENT_VALUE)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(IDLE_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .http1_only()
+        .tcp_nodelay(true)
+        // Compressed streams arrive in blocks, which would delay tokens.
+        .no_gzip()
+        .tcp_keepalive(KEEPALIVE);
+    adjust(builder)
+        .build()
+        .map_err(|error| HttpUnavailable::new(&error))
+}
+
+/// Returns the credentials in an address as the header of basic authentication.
+fn basic_credentials(url: &Url) -> Result<Option<HeaderValue>, TransportError> {
+    if url.username().is_empty() && url.password().is_none() {
+        return Ok(None);
     }
+    let mut pair: Vec<u8> = percent_decode_str(url.username()).collect();
+    pair.push(b':');
+    pair.extend(percent_decode_str(url.password().unwrap_or_default()));
+    let value = format!("Basic {}", STANDARD.encode(pair));
+    let mut value =
+        HeaderValue::from_str(&value).map_err(|error| TransportError::invalid(&error))?;
+    value.set_sensitive(true);
+    Ok(Some(value))
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use crate::ModelErrorKind;
-    use crate::http::test_server::{TestResponse, TestServer};
-    use crate::http::wire_kit::{ask, model, request};
-    use deerflow_core::messages::Message;
-
-    const HELLO: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-
-    #[tokio::test]
-    async fn provider_is_called_through_configured_proxy() {
-        let proxy = TestServer::start([TestResponse::Stream(HELLO.to_owned())]).await;
-        for key in ["proxy", "openai_proxy"] {
-            let keys =
-                json!({"base_url": "http://provider.test/v1", "api_key": "k", key: proxy.address});
-            let (message, failure) =
-                ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
-            assert_eq!(
-                (message.content.text(), failure),
-                ("hello".to_owned(), None),
-                "{key}"
-            );
-        }
-        let requests = proxy.requests();
-        assert!(requests.iter().all(|(head, _)| head.starts_with("post http://provider.test/v1/chat/completions ")), "{requests:?}");
-        assert!(
-            requests
-                .iter()
-                .all(|(_, body)| body.get("proxy").or(body.get("openai_proxy")).is_none()),
-            "it is not sent"
-        );
-    }
-
-    #[test]
-    fn invalid_proxy_error_hides_the_password() {
-        for proxy in ["socks5://user:canary@h:1", "not one", ""] {
-            let entry = crate::ModelEntry {
-                extra: json!({"base_url": "http://h.test", "proxy": proxy})
-                    .as_object()
-                    .unwrap()
-                    .clone(),
-                ..crate::ModelEntry::new("e", "openai", "m")
-            };
-            let catalog = crate::ModelCatalog::new(
-                [entry],
-                std::sync::Arc::new(deerflow_core::clock::SystemClock),
-            );
-            match catalog.get("e") {
-                Ok(_) => assert_eq!(proxy, "", "an empty value means no proxy"),
-                Err(error) => {
-                    assert_eq!(error.kind, ModelErrorKind::Config);
-                    assert!(
-                        error.message.contains("`proxy`") && !error.message.contains("canary"),
-                        "{error}"
-                    );
-                }
-            }
-        }
-    }
-}
+#[path = "client_tests.rs"]
+mod tests;

@@ -62,7 +62,7 @@ impl Body for BodyChunks {
     }
 }
 
-/// Number of times that a poll follows the wake-ups of the exchange's own parts before it yields.
+/// Maximum number of rounds of one poll.
 const MAX_ROUNDS: usize = 4;
 
 /// Connection that carries one request at a time.
@@ -92,8 +92,11 @@ struct ExchangeWaker {
     state: AtomicU8,
 }
 
+/// The task does not poll the exchange.
 const IDLE: u8 = 0;
+/// The task polls the exchange.
 const POLLING: u8 = 1;
+/// A part was woken since the round began.
 const WOKEN: u8 = 2;
 
 impl Wake for ExchangeWaker {
@@ -160,11 +163,26 @@ impl Connection {
         }
     }
 
+    /// Reports whether `body` has ended, after processing what the socket has received. Further data
+    /// counts as no end.
+    pub(super) fn has_ended(&mut self, body: &mut Incoming) -> bool {
+        let cx = &mut Context::from_waker(Waker::noop());
+        matches!(
+            self.poll(cx, |cx| Pin::new(&mut *body).poll_frame(cx)),
+            Poll::Ready(None)
+        )
+    }
+
+    /// Reports whether the connection is open, as far as it is known.
+    pub(super) fn is_open(&self) -> bool {
+        self.io.is_some()
+    }
+
     /// Reports whether another request can be sent, after processing what the socket has received.
-    /// The body of the last response must have been read to its end or dropped.
+    /// The last response must have ended.
     pub(super) fn is_reusable(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
-        self.io.is_some() && self.sender.is_ready()
+        self.is_open() && self.sender.is_ready()
     }
 
     /// Polls a part of the request in progress, and the connection while the part is not ready.

@@ -2,44 +2,58 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use deerflow_core::tasks::{TaskKind, Tasks};
+use deerflow_core::tasks::{TaskKind, TaskPanicked, Tasks};
 use hyper::body::Incoming;
-use hyper::{HeaderMap, Request, StatusCode, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use hyper::{HeaderMap, Request, Response, StatusCode};
 use parking_lot::Mutex;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tower::ServiceExt;
+use tracing::subscriber::NoSubscriber;
 
 use super::connection::{BodyChunks, Connection};
+use super::connector::Connector;
 use super::transport_error::{HttpUnavailable, TransportError};
 
-/// Timeout of a connection attempt.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which an idle connection is closed.
-pub(super) const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(90);
-/// Time without data after which TCP checks that the peer exists.
-pub(super) const KEEPALIVE: Duration = Duration::from_secs(30);
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// Interval at which idle connections are checked for their timeout.
-const EVICTION_INTERVAL: Duration = Duration::from_secs(30);
+const EVICTION_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Connections of one client. A response returns its connection when it is dropped, if its body was
-/// read to its end.
+/// Connections of one client. A response returns its connection when it is dropped, if its body has
+/// ended, or if the caller knows that nothing of interest follows.
 pub(super) struct ConnectionPool {
-    connector: HttpsConnector<HttpConnector>,
+    connector: Connector,
     /// Idle connections by the scheme, host and port of their server, oldest first.
     idle: Mutex<HashMap<Box<str>, Vec<Idle>>>,
-    eviction: std::sync::Once,
+    /// Task that closes idle connections.
+    eviction: Mutex<Option<JoinHandle<Result<(), TaskPanicked>>>>,
 }
 
 /// Connection that no request uses.
 struct Idle {
     connection: Connection,
+    /// Body whose end had not arrived when its response was dropped.
+    rest: Option<Incoming>,
     since: Instant,
+}
+
+impl Idle {
+    fn is_expired(&self) -> bool {
+        self.since.elapsed() >= IDLE_TIMEOUT
+    }
+
+    /// Returns the connection if another request can be sent.
+    fn into_reusable(mut self) -> Option<Connection> {
+        let rest = self.rest.take();
+        let ended = rest.is_none_or(|mut rest| self.connection.has_ended(&mut rest));
+        (ended && !self.is_expired() && self.connection.is_reusable()).then_some(self.connection)
+    }
 }
 
 impl fmt::Debug for ConnectionPool {
@@ -49,23 +63,12 @@ impl fmt::Debug for ConnectionPool {
 }
 
 impl ConnectionPool {
-    /// Creates an empty pool. Certificates are verified as the operating system does.
+    /// Creates an empty pool.
     pub(super) fn new() -> Result<Self, HttpUnavailable> {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(KEEPALIVE));
-        let connector = HttpsConnectorBuilder::new()
-            .try_with_platform_verifier()
-            .map_err(|error| HttpUnavailable::new(&error))?
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(tcp);
         Ok(Self {
-            connector,
+            connector: Connector::new()?,
             idle: Mutex::default(),
-            eviction: std::sync::Once::new(),
+            eviction: Mutex::default(),
         })
     }
 
@@ -90,41 +93,26 @@ impl ConnectionPool {
                 },
             }
         }
-        let connection = self.connect(server).await?;
+        self.ensure_eviction();
+        let connection = self.connector.connect(server).await?;
         match connection.send(request).await {
             Ok((response, connection)) => Ok(self.response(server, response, connection)),
             Err(failure) => Err(TransportError::new(&failure.error)),
         }
     }
 
-    async fn connect(self: &Arc<Self>, server: &str) -> Result<Connection, TransportError> {
-        self.eviction.call_once(|| self.spawn_eviction());
-        let address: Uri = server
-            .parse()
-            .map_err(|error| TransportError::new(&error))?;
-        let connected =
-            tokio::time::timeout(CONNECT_TIMEOUT, self.connector.clone().oneshot(address));
-        let socket = connected
-            .await
-            .map_err(|_| TransportError::connect_timeout(CONNECT_TIMEOUT))?
-            .map_err(|error| TransportError::new(&*error))?;
-        Connection::start(socket)
-            .await
-            .map_err(|error| TransportError::new(&error))
-    }
-
     fn response(
         self: &Arc<Self>,
         server: &str,
-        response: hyper::Response<Incoming>,
+        response: Response<Incoming>,
         connection: Connection,
     ) -> PooledResponse {
         let (head, body) = response.into_parts();
         PooledResponse {
             status: head.status,
             headers: head.headers,
-            body: Some(body),
-            connection: Some(connection),
+            exchange: Some((connection, body)),
+            is_complete: false,
             server: server.into(),
             pool: Arc::clone(self),
         }
@@ -132,52 +120,54 @@ impl ConnectionPool {
 
     /// Takes the connection to `server` that was used last, if one is open.
     fn take(&self, server: &str) -> Option<Connection> {
-        let mut idle = self.idle.lock();
-        let connections = idle.get_mut(server)?;
-        let oldest = Instant::now().checked_sub(IDLE_CONNECTION_TIMEOUT);
-        while let Some(Idle {
-            mut connection,
-            since,
-        }) = connections.pop()
-        {
-            if oldest.is_none_or(|oldest| since > oldest) && connection.is_reusable() {
+        loop {
+            // A separate statement: sockets are read and closed without the lock.
+            let last = self.idle.lock().get_mut(server)?.pop()?;
+            if let Some(connection) = last.into_reusable() {
                 return Some(connection);
             }
         }
-        None
     }
 
-    fn put(&self, server: Box<str>, connection: Connection) {
+    fn put(&self, server: Box<str>, connection: Connection, rest: Option<Incoming>) {
         self.idle.lock().entry(server).or_default().push(Idle {
             connection,
+            rest,
             since: Instant::now(),
         });
     }
 
-    /// Closes idle connections after their timeout, for as long as the pool exists.
-    fn spawn_eviction(self: &Arc<Self>) {
-        let pool = Arc::downgrade(self);
-        Tasks::new().spawn(
-            TaskKind::Service,
-            "close idle connections to providers",
-            async move {
-                loop {
-                    tokio::time::sleep(EVICTION_INTERVAL).await;
-                    let Some(pool) = Weak::upgrade(&pool) else {
-                        return;
-                    };
-                    pool.evict();
-                }
-            },
-        );
+    /// Starts the task that closes idle connections, unless it is running.
+    fn ensure_eviction(self: &Arc<Self>) {
+        let mut eviction = self.eviction.lock();
+        if eviction.as_ref().is_none_or(JoinHandle::is_finished) {
+            let evicting = evict_while_used(Arc::downgrade(self));
+            // The task outlives the run that starts it, so it must not keep the run's spans open.
+            let task = tracing::subscriber::with_default(NoSubscriber::default(), || {
+                Tasks::new().spawn(TaskKind::Service, "idle connections", evicting)
+            });
+            *eviction = Some(task);
+        }
     }
 
+    /// Closes the connections that reached their timeout.
     fn evict(&self) {
-        let now = Instant::now();
+        let mut expired = Vec::new();
         self.idle.lock().retain(|_, connections| {
-            connections.retain(|idle| now - idle.since < IDLE_CONNECTION_TIMEOUT);
+            let first = connections.partition_point(Idle::is_expired);
+            expired.extend(connections.drain(..first));
             !connections.is_empty()
         });
+        // Dropping closes the sockets, without the lock.
+    }
+}
+
+/// Evicts connections until the pool is dropped.
+async fn evict_while_used(pool: Weak<ConnectionPool>) {
+    loop {
+        tokio::time::sleep(EVICTION_INTERVAL).await;
+        let Some(pool) = pool.upgrade() else { return };
+        pool.evict();
     }
 }
 
@@ -186,8 +176,8 @@ impl ConnectionPool {
 pub(crate) struct PooledResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
-    body: Option<Incoming>,
-    connection: Option<Connection>,
+    exchange: Option<(Connection, Incoming)>,
+    is_complete: bool,
     server: Box<str>,
     pool: Arc<ConnectionPool>,
 }
@@ -195,24 +185,33 @@ pub(crate) struct PooledResponse {
 impl PooledResponse {
     /// Returns the next bytes of the body, and `None` at its end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
-        match (&mut self.connection, &mut self.body) {
-            (Some(connection), Some(body)) => connection
-                .chunk(body)
-                .await
-                .map_err(|error| TransportError::new(&error)),
-            _ => Ok(None),
-        }
+        let Some((connection, body)) = &mut self.exchange else {
+            return Ok(None);
+        };
+        let chunk = connection.chunk(body).await;
+        chunk.map_err(|error| TransportError::new(&error))
+    }
+
+    /// Marks the body as complete: at most its formal end follows, so the connection can be used
+    /// again once that has arrived.
+    pub(super) fn complete(&mut self) {
+        let has_end = |name| self.headers.contains_key(name);
+        self.is_complete = has_end(CONTENT_LENGTH) || has_end(TRANSFER_ENCODING);
     }
 }
 
 impl Drop for PooledResponse {
     fn drop(&mut self) {
-        // Hyper closes the connection unless the rest of the body has arrived.
-        drop(self.body.take());
-        if let Some(mut connection) = self.connection.take()
-            && connection.is_reusable()
-        {
-            self.pool.put(std::mem::take(&mut self.server), connection);
+        let Some((mut connection, mut body)) = self.exchange.take() else {
+            return;
+        };
+        let rest = (!connection.has_ended(&mut body)).then_some(body);
+        let returned = match &rest {
+            Some(_) => self.is_complete && connection.is_open(),
+            None => connection.is_reusable(),
+        };
+        if returned {
+            self.pool.put(mem::take(&mut self.server), connection, rest);
         }
     }
 }

@@ -89,6 +89,58 @@ async fn connection_is_used_again_if_the_rest_has_arrived() {
 }
 
 #[tokio::test]
+async fn late_formal_end_allows_another_request() {
+    let (server, listener, pool) = server().await;
+    let (dropped, mut may_end) = mpsc::unbounded_channel();
+    let (ended, mut may_continue) = mpsc::unbounded_channel();
+    let serving = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        for _ in 0..2 {
+            read_request(&mut socket).await.unwrap();
+            let data = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n";
+            socket.write_all(data.as_bytes()).await.unwrap();
+            may_end.recv().await.unwrap();
+            socket.write_all(b"0\r\n\r\n").await.unwrap();
+            ended.send(()).unwrap();
+        }
+    };
+    let calling = async {
+        for _ in 0..2 {
+            let mut response = pool.send(&server, request()).await.unwrap();
+            assert_eq!(response.chunk().await.unwrap().unwrap(), "ok");
+            response.complete();
+            drop(response);
+            dropped.send(()).unwrap();
+            may_continue.recv().await.unwrap();
+            // The runtime notices what the socket has received.
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::join!(serving, calling);
+}
+
+#[tokio::test]
+async fn response_without_its_end_is_not_used_again() {
+    let (server, listener, pool) = server().await;
+    let serving = async {
+        for _ in 0..2 {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            read_request(&mut socket).await.unwrap();
+            let data = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n";
+            socket.write_all(data.as_bytes()).await.unwrap();
+        }
+    };
+    let calling = async {
+        for _ in 0..2 {
+            let mut response = pool.send(&server, request()).await.unwrap();
+            assert_eq!(response.chunk().await.unwrap().unwrap(), "ok");
+            response.complete();
+        }
+    };
+    tokio::join!(serving, calling);
+}
+
+#[tokio::test]
 async fn request_on_a_closed_connection_is_sent_on_another() {
     let (server, listener, pool) = server().await;
     let serving = async {

@@ -39,7 +39,7 @@ pub(crate) struct Endpoint {
     /// Headers that the entry configures.
     pub(crate) headers: HeaderMap,
     /// Query parameters that the entry configures.
-    pub(crate) query: Option<Vec<(String, String)>>,
+    pub(crate) query: Vec<(String, String)>,
     pub(crate) credentials: Credentials,
     pub(crate) limits: Limits,
 }
@@ -153,23 +153,21 @@ impl Endpoint {
     }
 }
 
-fn query(entry: &ModelEntry) -> Result<Option<Vec<(String, String)>>, String> {
-    let Some(query) = entry.extra.get("default_query").and_then(Value::as_object) else {
-        return Ok(None);
-    };
-    let pairs = query.iter().map(|(name, value)| {
+fn query(entry: &ModelEntry) -> Result<Vec<(String, String)>, String> {
+    let query = entry.extra.get("default_query").and_then(Value::as_object);
+    let pairs = query.into_iter().flatten().map(|(name, value)| {
         let value = match value {
             Value::String(text) => text.clone(),
             Value::Number(_) | Value::Bool(_) => value.to_string(),
             _ => {
                 return Err(format!(
-                    "the value of its query parameter {name:?} is not a text"
+                    "its query parameter {name:?} must be a text, a number or a boolean"
                 ));
             }
         };
         Ok((name.clone(), value))
     });
-    pairs.collect::<Result<_, _>>().map(Some)
+    pairs.collect()
 }
 
 fn limits(entry: &ModelEntry) -> Result<Limits, String> {

@@ -73,8 +73,8 @@ impl<W: Wire> HttpCaller<W> {
         }
         // The entry's headers come last so that they can replace ours.
         all.extend(self.endpoint.headers.clone());
-        if let Some(query) = &self.endpoint.query {
-            url.query_pairs_mut().extend_pairs(query);
+        if !self.endpoint.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&self.endpoint.query);
         }
         // The parts must not use memory while the provider works.
         let chunks = body

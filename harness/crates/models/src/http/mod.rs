@@ -11,6 +11,7 @@ mod client;
 mod completion;
 mod connection;
 mod connection_pool;
+mod connector;
 mod content;
 mod credentials;
 mod decoder;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -150,7 +150,9 @@ impl OpenAiEmbedder {
             |error: TransportError| self.error(ModelErrorKind::Transient, error.to_string());
         let body = json!({ "model": self.entry.model, "input": texts, "encoding_format": "float" });
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(ACCEPT, json.clone());
+        headers.insert(CONTENT_TYPE, json);
         if let Some(key) = &self.key {
             headers.insert(AUTHORIZATION, key.clone());
         }

@@ -215,11 +215,8 @@ impl Stream for AgentStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            if let Ok(event) = self.events.try_recv() {
-                return Poll::Ready(Some(Ok(event)));
-            }
-            // The driver's own events must not wake the task that polls the driver, so they do not
-            // find its waker here.
+            // The driver's own events must not wake the task that polls the driver, so they find no
+            // waker of it here.
             let unwatched = self
                 .events
                 .poll_recv(&mut Context::from_waker(Waker::noop()));
@@ -227,6 +224,11 @@ impl Stream for AgentStream {
                 return Poll::Ready(Some(Ok(event)));
             }
             let Some(driver) = self.driver.as_mut() else {
+                // `poll_recv` returns pending when the task's coop budget is used up; queued events
+                // must not be lost.
+                if let Ok(event) = self.events.try_recv() {
+                    return Poll::Ready(Some(Ok(event)));
+                }
                 return Poll::Ready(self.ended.take().map(|ended| ended.map(AgentEvent::Done)));
             };
             match driver.as_mut().poll(cx) {

@@ -3,7 +3,6 @@
 use std::pin::pin;
 
 use futures_util::StreamExt;
-use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
@@ -101,8 +100,6 @@ impl Execution {
                     if is_token && !std::mem::replace(&mut answering, true) {
                         // Viewers receive the first token before the rest of a burst is read.
                         yield_now().await;
-                    } else {
-                        consume_budget().await;
                     }
                 }
                 // Polled after all earlier events, so that a call is recorded together with its
