@@ -23,6 +23,9 @@ use tokio::net::TcpStream;
 /// Encrypted or plain socket.
 pub(super) type Socket = MaybeHttpsStream<TokioIo<TcpStream>>;
 
+/// Reader and writer of a socket.
+type Io = Box<http1::Connection<Socket, BodyChunks>>;
+
 /// Body of a request. Its chunks are freed as they are sent.
 #[derive(Debug)]
 pub(super) struct BodyChunks {
@@ -69,7 +72,7 @@ const MAX_ROUNDS: usize = 4;
 pub(super) struct Connection {
     sender: http1::SendRequest<BodyChunks>,
     /// Reads and writes the socket. `None` once the connection is closed.
-    io: Option<Box<http1::Connection<Socket, BodyChunks>>>,
+    io: Option<Io>,
     exchange: Arc<ExchangeWaker>,
     /// `exchange` as a waker.
     waker: Waker,
@@ -181,7 +184,7 @@ impl Connection {
     /// Reports whether another request can be sent, after processing what the socket has received.
     /// The last response must have ended.
     pub(super) fn is_reusable(&mut self) -> bool {
-        self.drive(&mut Context::from_waker(Waker::noop()));
+        drive(&mut self.io, &mut Context::from_waker(Waker::noop()));
         self.is_open() && self.sender.is_ready()
     }
 
@@ -192,13 +195,12 @@ impl Connection {
         mut part: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
         self.exchange.task.register(cx.waker());
-        let waker = self.waker.clone();
-        let within = &mut Context::from_waker(&waker);
+        let within = &mut Context::from_waker(&self.waker);
         for _ in 0..MAX_ROUNDS {
             self.exchange.state.store(POLLING, SeqCst);
             let mut polled = part(within);
             if polled.is_pending() {
-                self.drive(within);
+                drive(&mut self.io, within);
                 polled = part(within);
             }
             let woken = self.exchange.state.swap(IDLE, SeqCst) == WOKEN;
@@ -209,13 +211,13 @@ impl Connection {
         cx.waker().wake_by_ref();
         Poll::Pending
     }
+}
 
-    /// Reads and writes what the socket allows. The request or the body in progress reports errors.
-    fn drive(&mut self, cx: &mut Context<'_>) {
-        if let Some(io) = &mut self.io
-            && Pin::new(&mut **io).poll(cx).is_ready()
-        {
-            self.io = None;
-        }
+/// Reads and writes what the socket allows. The request or the body in progress reports errors.
+fn drive(io: &mut Option<Io>, cx: &mut Context<'_>) {
+    if let Some(open) = io
+        && Pin::new(&mut **open).poll(cx).is_ready()
+    {
+        *io = None;
     }
 }

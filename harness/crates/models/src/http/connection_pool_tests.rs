@@ -7,6 +7,8 @@ use tokio::sync::mpsc;
 use super::super::test_server::read_request;
 use super::*;
 
+/// Response without the end of its body.
+const UNFINISHED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n";
 const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 /// Server that a test controls: each accepted connection, in order.
@@ -97,8 +99,7 @@ async fn late_formal_end_allows_another_request() {
         let (mut socket, _) = listener.accept().await.unwrap();
         for _ in 0..2 {
             read_request(&mut socket).await.unwrap();
-            let data = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n";
-            socket.write_all(data.as_bytes()).await.unwrap();
+            socket.write_all(UNFINISHED.as_bytes()).await.unwrap();
             may_end.recv().await.unwrap();
             socket.write_all(b"0\r\n\r\n").await.unwrap();
             ended.send(()).unwrap();
@@ -126,8 +127,7 @@ async fn response_without_its_end_is_not_used_again() {
         for _ in 0..2 {
             let (mut socket, _) = listener.accept().await.unwrap();
             read_request(&mut socket).await.unwrap();
-            let data = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n";
-            socket.write_all(data.as_bytes()).await.unwrap();
+            socket.write_all(UNFINISHED.as_bytes()).await.unwrap();
         }
     };
     let calling = async {

@@ -32,11 +32,7 @@ impl TransportError {
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
-            let text = error.to_string();
-            // Some errors repeat the text of their cause.
-            if !message.ends_with(&text) {
-                message = format!("{message}: {text}");
-            }
+            message = format!("{message}: {error}");
             cause = error.source();
         }
         Self {
