@@ -17,8 +17,8 @@ use crate::messages::{Message, MessageChunk, ToolCallChunk};
 use crate::models::{ChatModel, ModelError, ModelInfo, ModelRequest, ModelStream};
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::agent::{
-    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, CallLog, EventSink,
-    RunContext, StepEvent,
+    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, CallLog, EventReceiver,
+    EventSink, RunContext, StepEvent,
 };
 use crate::runtime::checkpoint::NestedStates;
 use crate::runtime::runs::NodeSelector;
@@ -148,7 +148,7 @@ fn call_chunks(calls: Vec<(&'static str, &'static str, String)>) -> Vec<ToolCall
 }
 
 /// Returns a context for one run with its own ids, and the receiver of its events.
-pub(crate) fn context(seed: u64) -> (RunContext, tokio::sync::mpsc::UnboundedReceiver<AgentEvent>) {
+pub(crate) fn context(seed: u64) -> (RunContext, EventReceiver) {
     let (sink, events) = EventSink::channel();
     let context = RunContext {
         thread_id: ThreadId::parse("thread").unwrap(),

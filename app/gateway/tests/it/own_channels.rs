@@ -5,11 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStream,
-    AssistantInfo, InputError, RunContext, StepEvent, StopKind, UnknownAssistant,
+    AssistantInfo, EventReceiver, InputError, RunContext, StepEvent, StopKind, UnknownAssistant,
 };
 use harness::state::{Channels, Reducer, StateUpdate};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 use crate::support::Gateway;
 
@@ -47,12 +46,7 @@ impl Agent for Copying {
         Ok(values)
     }
 
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: mpsc::UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         AgentStream::new(events, Box::pin(copy(input, ctx)))
     }
 

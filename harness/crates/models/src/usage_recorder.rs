@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use serde_json::{Map, json};
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Caller;
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::{IdSource, RunId, ThreadId};
 use deerflow_core::messages::UsageMetadata;
-use deerflow_runtime::agent::{AgentEvent, EventSink};
+use deerflow_runtime::agent::{AgentEvent, EventReceiver, EventSink};
 use deerflow_runtime::runs::store::{
     AuxiliaryUsage, NewRunEvent, RunEventStore, UsageLedger, category,
 };
@@ -36,7 +35,7 @@ pub struct UsageRecorder {
 pub struct UsageScope<'a> {
     recorder: &'a UsageRecorder,
     sink: EventSink,
-    events: UnboundedReceiver<AgentEvent>,
+    events: EventReceiver,
 }
 
 impl UsageRecorder {
@@ -72,7 +71,7 @@ impl UsageScope<'_> {
     /// logged: they do not affect the answer.
     pub async fn record(mut self, thread: Option<&ThreadId>, user: Option<&str>) {
         let (mut costs, mut rows) = (Vec::new(), Vec::new());
-        while let Ok(event) = self.events.try_recv() {
+        while let Some(event) = self.events.try_recv() {
             if let AgentEvent::ModelCall(call) = event
                 && let Some(usage) = &call.usage
             {

@@ -9,12 +9,11 @@ use deerflow_core::messages::Message;
 use deerflow_core::state::{Channels, InvalidChannel, Reducer, StateUpdate};
 use deerflow_runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStream,
-    AssistantInfo, InputError, RunContext, StepEvent, StopKind, UnknownAssistant,
+    AssistantInfo, EventReceiver, InputError, RunContext, StepEvent, StopKind, UnknownAssistant,
 };
 use deerflow_runtime::in_memory::{InvalidOption, runtime_in_memory};
 use deerflow_runtime::runs::{RunError, RunInput, RunLimits, RunRequest, RunsFacade, WaitOutcome};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Input of the run: any keys that the client sends.
 const INPUT: &str = "input";
@@ -55,12 +54,7 @@ impl Agent for WordLengths {
         Ok(messages.into_iter().chain([own]).collect())
     }
 
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         AgentStream::new(events, Box::pin(measure(input, ctx)))
     }
 

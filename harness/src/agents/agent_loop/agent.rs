@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::assembly::{AgentDependencies, Assembly};
@@ -13,7 +12,7 @@ use super::graph::graph_of;
 use super::machine::{LoopMachine, RunBounds};
 use crate::messages::Message;
 use crate::runtime::agent::{
-    Agent, AgentEvent, AgentGraph, AgentInput, AgentStream, InputFacts, RunContext,
+    Agent, AgentGraph, AgentInput, AgentStream, EventReceiver, InputFacts, RunContext,
 };
 use crate::runtime::runs::GotoTarget;
 use crate::state::{StateUpdate, ThreadState};
@@ -30,12 +29,7 @@ impl LoopAgent {
 }
 
 impl Agent for LoopAgent {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: mpsc::UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         AgentStream::new(events, drive(self.0.clone(), input, ctx).boxed())
     }
 

@@ -162,14 +162,14 @@ impl Rig {
                 Some(Some(Err(error))) => output.outcome = Err(error),
                 Some(None) => return output,
                 None => match lines.try_recv() {
-                    Ok(line) => {
+                    Some(line) => {
                         self.call_log
                             .0
                             .lock()
                             .insert(line.entry.key, line.entry.progress);
                         line.written.send(()).unwrap();
                     }
-                    Err(_) => return output,
+                    None => return output,
                 },
             }
         }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use super::{DeerflowFactory, ResolvedAgents};
@@ -24,8 +23,8 @@ use crate::middlewares::ClarificationMiddleware;
 use crate::models::ScriptedModel;
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::agent::{
-    Agent, AgentEvent, AgentInput, AgentOutcome, AgentStart, AgentStream, RunContext, StepEvent,
-    StopKind,
+    Agent, AgentEvent, AgentInput, AgentOutcome, AgentStart, AgentStream, EventReceiver,
+    RunContext, StepEvent, StopKind,
 };
 use crate::runtime::checkpoint::{CheckpointSource, NestedState, PendingTask};
 use crate::state::StateUpdate;
@@ -256,12 +255,7 @@ async fn clarification_is_answered_by_the_next_message() {
 struct Asker;
 
 impl Agent for Asker {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         let driver = async move {
             let mut state = input.state;
             if let AgentStart::Resume(answer) = &input.start {

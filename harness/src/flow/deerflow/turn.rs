@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use super::agents::NodeAgents;
@@ -19,7 +18,9 @@ use crate::flow::adapter::{
     InvocationId, SessionContext, SessionId, TurnEffect, TurnRuntime, TurnStatus, TurnWarning,
 };
 use crate::ids::IdSource;
-use crate::runtime::agent::{AgentEvent, EventSink, NestedCall, RunContext, run_nested};
+use crate::runtime::agent::{
+    AgentEvent, EventReceiver, EventSink, NestedCall, RunContext, run_nested,
+};
 
 /// Maximum warnings about unknown tools of a turn.
 const MAX_WARNINGS: usize = 16;
@@ -167,7 +168,7 @@ fn cost_not_counted() -> TurnWarning {
 /// Waits for `work` and forwards the events of its agent.
 async fn forwarding<T>(
     work: impl Future<Output = T>,
-    mut events: UnboundedReceiver<AgentEvent>,
+    mut events: EventReceiver,
     sink: &dyn DeltaSink,
 ) -> T {
     let forward = |event| match event {
@@ -183,7 +184,7 @@ async fn forwarding<T>(
             ended = &mut work => break ended,
         }
     };
-    while let Ok(event) = events.try_recv() {
+    while let Some(event) = events.try_recv() {
         forward(event);
     }
     ended

@@ -11,7 +11,7 @@ impl Agent for Chain {
         &self,
         _: harness::runtime::agent::AgentInput,
         _: harness::runtime::agent::RunContext,
-        _: tokio::sync::mpsc::UnboundedReceiver<harness::runtime::agent::AgentEvent>,
+        _: harness::runtime::agent::EventReceiver,
     ) -> harness::runtime::agent::AgentStream {
         unreachable!("the graph is read only")
     }

@@ -7,13 +7,12 @@ use async_trait::async_trait;
 use harness::messages::Message;
 use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart,
-    AgentStream, AssistantInfo, AssistantPin, ModelCallRecord, RunContext, StepEvent, StopKind,
-    UnknownAssistant,
+    AgentStream, AssistantInfo, AssistantPin, EventReceiver, ModelCallRecord, RunContext,
+    StepEvent, StopKind, UnknownAssistant,
 };
 use harness::runtime::checkpoint::PendingTask;
 use harness::state::StateUpdate;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 /// Answers `say X` with X and `options` with the options of the run, asks a question per word of
 /// `ask X Y`, never answers `slow`, and fails at `fail X` with X.
@@ -21,12 +20,7 @@ use tokio::sync::mpsc;
 struct Echo;
 
 impl Agent for Echo {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: mpsc::UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         AgentStream::new(events, Box::pin(answer(input, ctx)))
     }
 

@@ -7,13 +7,12 @@ use std::time::Duration;
 use deerflow_core::messages::Message;
 use deerflow_core::state::{Channels, Reducer, StateUpdate, ThreadState};
 use deerflow_runtime::agent::{
-    Agent, AgentError, AgentEvent, AgentGraph, AgentInput, AgentOutcome, AgentStream, InputError,
-    NodeWrite, NodeWritten, RunContext, SchemaPart, StopKind,
+    Agent, AgentError, AgentGraph, AgentInput, AgentOutcome, AgentStream, EventReceiver,
+    InputError, NodeWrite, NodeWritten, RunContext, SchemaPart, StopKind,
 };
 use deerflow_runtime::runs::GotoTarget;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::graph::graph;
@@ -187,12 +186,7 @@ impl fmt::Debug for FlowAgent {
 }
 
 impl Agent for FlowAgent {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: mpsc::UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         AgentStream::new(events, self.clone().run(input, ctx).boxed())
     }
 

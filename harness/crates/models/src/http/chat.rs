@@ -148,9 +148,9 @@ impl<W: Wire> AnswerStream<W> {
         request: &ModelRequest,
         key: Option<&Credential>,
     ) -> Result<Self, ModelError> {
-        let response = caller.post(request, key).await?;
+        let mut response = caller.post(request, key).await?;
         let kind = response
-            .headers()
+            .take_headers()
             .get(CONTENT_TYPE)
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default()

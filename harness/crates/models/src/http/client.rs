@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt;
+use std::mem;
 use std::sync::{Arc, OnceLock};
 
 use base64::Engine;
@@ -63,11 +64,13 @@ impl HttpResponse {
         }
     }
 
-    pub(crate) fn headers(&self) -> &HeaderMap {
-        match self {
-            Self::Direct(response) => &response.headers,
-            Self::Proxied(response) => response.headers(),
-        }
+    /// Takes the headers out of the response. They own the buffer of the connection that received
+    /// them, so whoever reads a long body should not retain them.
+    pub(crate) fn take_headers(&mut self) -> HeaderMap {
+        mem::take(match self {
+            Self::Direct(response) => &mut response.headers,
+            Self::Proxied(response) => response.headers_mut(),
+        })
     }
 
     /// Marks the body as complete, so that its connection can be used again even if the formal end

@@ -108,8 +108,10 @@ impl ConnectionPool {
         connection: Connection,
     ) -> PooledResponse {
         let (head, body) = response.into_parts();
+        let has = |name| head.headers.contains_key(name);
         PooledResponse {
             status: head.status,
+            has_formal_end: has(CONTENT_LENGTH) || has(TRANSFER_ENCODING),
             headers: head.headers,
             exchange: Some((connection, body)),
             is_complete: false,
@@ -177,6 +179,8 @@ pub(crate) struct PooledResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     exchange: Option<(Connection, Incoming)>,
+    /// The body ends before the connection does.
+    has_formal_end: bool,
     is_complete: bool,
     server: Box<str>,
     pool: Arc<ConnectionPool>,
@@ -195,8 +199,7 @@ impl PooledResponse {
     /// Marks the body as complete: at most its formal end follows, so the connection can be used
     /// again once that has arrived.
     pub(super) fn complete(&mut self) {
-        let has_end = |name| self.headers.contains_key(name);
-        self.is_complete = has_end(CONTENT_LENGTH) || has_end(TRANSFER_ENCODING);
+        self.is_complete = self.has_formal_end;
     }
 }
 

@@ -171,7 +171,7 @@ impl<W: Wire> HttpCaller<W> {
         key: Option<&Credential>,
     ) -> ModelError {
         let status = response.status().as_u16();
-        let headers = response.headers().clone();
+        let headers = response.take_headers();
         let wait = retry_after(|name| headers.get(name)?.to_str().ok(), self.clock.now());
         let mut body = Vec::new();
         let deadline = Instant::now() + self.endpoint.limits.idle.min(Duration::from_secs(10));

@@ -175,7 +175,7 @@ impl OpenAiEmbedder {
             }
         }
         if !response.status().is_success() {
-            return Err(self.response_error(&response, &bytes));
+            return Err(self.response_error(response, &bytes));
         }
         let answer: EmbeddingResponse = serde_json::from_slice(&bytes).map_err(|_| {
             self.error(
@@ -209,13 +209,11 @@ impl OpenAiEmbedder {
         Ok(rows.into_iter().map(|row| row.embedding).collect())
     }
 
-    fn response_error(&self, response: &HttpResponse, body: &[u8]) -> ModelError {
+    fn response_error(&self, mut response: HttpResponse, body: &[u8]) -> ModelError {
         let provider_error = ProviderError::read_body(body);
         let status = response.status().as_u16();
-        let wait = retry_after(
-            |name| response.headers().get(name)?.to_str().ok(),
-            self.clock.now(),
-        );
+        let headers = response.take_headers();
+        let wait = retry_after(|name| headers.get(name)?.to_str().ok(), self.clock.now());
         let kind = provider_error.kind(Some(status), wait);
         let message = if provider_error.message.is_empty() {
             format!("HTTP status {status}")

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::agent::*;
 use crate::checkpoint::PendingTask;
@@ -25,12 +24,7 @@ struct VersionAgent {
 }
 
 impl Agent for VersionAgent {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         let (version, hangs) = (self.version, self.hangs);
         let driver = async move {
             let begins = input.start == AgentStart::Fresh;

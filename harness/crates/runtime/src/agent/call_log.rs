@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::run_queue::{QueueReceiver, QueueSender, run_queue};
 use super::tool_ledger::{CallEntry, CallProgress, ToolLedger};
 use crate::definition::StoreError;
 use crate::definition::read_retry::{READ_TIMEOUT, RETRY};
@@ -21,7 +22,7 @@ struct CallWriter {
     run: RunId,
     /// Ledger of earlier attempts; `None` for the first attempt.
     former: Option<Arc<dyn ToolLedger>>,
-    entries: mpsc::UnboundedSender<PendingCallEntry>,
+    entries: QueueSender<PendingCallEntry>,
 }
 
 /// An entry and the channel that acknowledges it once it is durable. A dropped sender means that
@@ -37,8 +38,8 @@ impl CallLog {
     pub fn of(
         run: RunId,
         former: Option<Arc<dyn ToolLedger>>,
-    ) -> (Self, mpsc::UnboundedReceiver<PendingCallEntry>) {
-        let (entries, written) = mpsc::unbounded_channel();
+    ) -> (Self, QueueReceiver<PendingCallEntry>) {
+        let (entries, written) = run_queue();
         (
             Self(Some(CallWriter {
                 run,
@@ -77,17 +78,14 @@ impl CallLog {
     pub async fn write(&self, key: &str, progress: CallProgress) -> Result<(), StoreError> {
         let Some(writer) = &self.0 else { return Ok(()) };
         let (written, answer) = oneshot::channel();
-        let lost = || StoreError::Unavailable("the call could not be recorded".to_owned());
-        writer
-            .entries
-            .send(PendingCallEntry {
-                entry: CallEntry {
-                    key: key.to_owned(),
-                    progress,
-                },
-                written,
-            })
-            .map_err(|_| lost())?;
-        answer.await.map_err(|_| lost())
+        writer.entries.send(PendingCallEntry {
+            entry: CallEntry {
+                key: key.to_owned(),
+                progress,
+            },
+            written,
+        });
+        let lost = |_| StoreError::Unavailable("the call could not be recorded".to_owned());
+        answer.await.map_err(lost)
     }
 }

@@ -13,6 +13,7 @@ mod node_write;
 mod pin;
 mod port;
 mod resolver;
+mod run_queue;
 mod schema_part;
 mod subagent;
 mod task;
@@ -33,9 +34,11 @@ pub use nested::{NestedCall, NestedListener, NestedOutcome, NestedQuestion, run_
 pub use node_write::{NodeWrite, NodeWritten};
 pub use pin::AssistantPin;
 pub use port::{
-    Agent, AgentError, AgentInput, AgentStart, AgentStream, EventSink, InputFacts, RunContext,
+    Agent, AgentError, AgentInput, AgentStart, AgentStream, EventReceiver, EventSink, InputFacts,
+    RunContext,
 };
 pub use resolver::AgentResolver;
+pub use run_queue::QueueReceiver;
 pub use schema_part::SchemaPart;
 pub use subagent::{SubagentEvent, SubagentStatus, SubagentUpdate, TokenCount};
 pub use task::{Task, TaskEnd, TaskInput, path_of};

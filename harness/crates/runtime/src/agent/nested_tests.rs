@@ -5,10 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::*;
-use crate::agent::{AgentResolver, AgentStream, AssistantInfo, UnknownAssistant};
+use crate::agent::{AgentResolver, AgentStream, AssistantInfo, EventReceiver, UnknownAssistant};
 use crate::in_memory::runtime_in_memory;
 use crate::runs::*;
 use crate::test_support::*;
@@ -62,12 +61,7 @@ fn step(
 struct Asker;
 
 impl Agent for Asker {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         let driver = async move {
             let mut state = input.state;
             let AgentStart::Resume(answer) = input.start else {
@@ -101,12 +95,7 @@ impl Agent for Asker {
 struct OneNode;
 
 impl Agent for OneNode {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         let driver = async move {
             let mut state = input.state;
             let mut task = PendingTask::new("task-1", "inner");

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
+use tokio::task::coop;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -19,6 +19,7 @@ use super::event::{AgentEvent, AgentOutcome};
 use super::graph::AgentGraph;
 use super::input::{InputError, known_channels};
 use super::node_write::{NodeWrite, NodeWritten};
+use super::run_queue::{QueueReceiver, QueueSender, run_queue};
 use super::schema_part::SchemaPart;
 use crate::checkpoint::NestedStates;
 use crate::definition::{GotoTarget, NodeSelector};
@@ -173,24 +174,27 @@ impl RunContext {
 /// Receives events of the driver and of tools that run concurrently with it. Clones are cheap;
 /// sending never waits.
 #[derive(Debug, Clone)]
-pub struct EventSink(mpsc::UnboundedSender<AgentEvent>);
+pub struct EventSink(QueueSender<AgentEvent>);
+
+/// Receiver of the events that an [`EventSink`] and its clones emit.
+pub type EventReceiver = QueueReceiver<AgentEvent>;
 
 impl EventSink {
     /// Creates a sink and its receiver.
-    pub fn channel() -> (Self, mpsc::UnboundedReceiver<AgentEvent>) {
-        let (sender, receiver) = mpsc::unbounded_channel();
+    pub fn channel() -> (Self, EventReceiver) {
+        let (sender, receiver) = run_queue();
         (Self(sender), receiver)
     }
 
     /// Emits an event. The event is discarded if the run is over and the receiver no longer exists.
     pub fn emit(&self, event: AgentEvent) {
-        let _receiver_dropped = self.0.send(event);
+        self.0.send(event);
     }
 }
 
 /// Events of one run of an agent. Dropping the stream stops the agent at its current await.
 pub struct AgentStream {
-    events: mpsc::UnboundedReceiver<AgentEvent>,
+    events: EventReceiver,
     driver: Option<BoxFuture<'static, Result<AgentOutcome, AgentError>>>,
     ended: Option<Result<AgentOutcome, AgentError>>,
 }
@@ -199,7 +203,7 @@ impl AgentStream {
     /// Joins a driver with the sink that it and its tools write to. The driver is polled by the
     /// stream's consumer: no extra task, no lock, and no event is lost between the two.
     pub fn new(
-        events: mpsc::UnboundedReceiver<AgentEvent>,
+        events: EventReceiver,
         driver: BoxFuture<'static, Result<AgentOutcome, AgentError>>,
     ) -> Self {
         Self {
@@ -214,21 +218,14 @@ impl Stream for AgentStream {
     type Item = Result<AgentEvent, AgentError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let progress = ready!(coop::poll_proceed(cx));
         loop {
-            // The driver's own events must not wake the task that polls the driver, so they find no
-            // waker of it here.
-            let unwatched = self
-                .events
-                .poll_recv(&mut Context::from_waker(Waker::noop()));
-            if let Poll::Ready(Some(event)) = unwatched {
+            // Also removes the waker: the driver's own events must not wake the task that polls it.
+            if let Some(event) = self.events.try_recv() {
+                progress.made_progress();
                 return Poll::Ready(Some(Ok(event)));
             }
             let Some(driver) = self.driver.as_mut() else {
-                // `poll_recv` returns pending when the task's coop budget is used up; queued events
-                // must not be lost.
-                if let Ok(event) = self.events.try_recv() {
-                    return Poll::Ready(Some(Ok(event)));
-                }
                 return Poll::Ready(self.ended.take().map(|ended| ended.map(AgentEvent::Done)));
             };
             match driver.as_mut().poll(cx) {
@@ -238,8 +235,11 @@ impl Stream for AgentStream {
                 }
                 // The driver may have emitted an event before it returned pending, and its tools
                 // emit further ones from other tasks.
-                Poll::Pending => match self.events.poll_recv(cx) {
-                    Poll::Ready(Some(event)) => return Poll::Ready(Some(Ok(event))),
+                Poll::Pending => match self.events.poll_queue(cx) {
+                    Poll::Ready(Some(event)) => {
+                        progress.made_progress();
+                        return Poll::Ready(Some(Ok(event)));
+                    }
                     _ => return Poll::Pending,
                 },
             }
@@ -258,10 +258,9 @@ impl fmt::Debug for AgentStream {
 ///
 /// ```
 /// use deerflow_runtime::agent::{
-///     Agent, AgentEvent, AgentInput, AgentOutcome, AgentStream, RunContext, StopKind,
+///     Agent, AgentEvent, AgentInput, AgentOutcome, AgentStream, EventReceiver, RunContext, StopKind,
 /// };
 /// use futures_util::FutureExt;
-/// use tokio::sync::mpsc::UnboundedReceiver;
 ///
 /// /// Agent that emits the number of messages and completes.
 /// #[derive(Debug)]
@@ -272,7 +271,7 @@ impl fmt::Debug for AgentStream {
 ///         &self,
 ///         input: AgentInput,
 ///         ctx: RunContext,
-///         events: UnboundedReceiver<AgentEvent>,
+///         events: EventReceiver,
 ///     ) -> AgentStream {
 ///         let driver = async move {
 ///             ctx.sink.emit(AgentEvent::Custom(input.state.messages().len().into()));
@@ -288,12 +287,7 @@ impl fmt::Debug for AgentStream {
 /// ```
 pub trait Agent: Send + Sync + fmt::Debug {
     /// Starts a run. `events` is the receiver of `ctx.sink`.
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: mpsc::UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream;
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream;
 
     /// Returns the channels of the agent's states, with their reducers; by default the lead agent's.
     /// The runtime reduces the input of a run, and clients' updates of a thread, by them; the state

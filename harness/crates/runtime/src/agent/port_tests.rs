@@ -64,12 +64,7 @@ async fn only_events_of_other_tasks_wake_the_run() {
 struct Plain;
 
 impl Agent for Plain {
-    fn stream(
-        &self,
-        _input: AgentInput,
-        _ctx: RunContext,
-        events: mpsc::UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, _input: AgentInput, _ctx: RunContext, events: EventReceiver) -> AgentStream {
         AgentStream::new(events, std::future::pending().boxed())
     }
 

@@ -7,12 +7,11 @@ use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::agent::{
     Agent, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStream, AssistantInfo,
-    RunContext, StepEvent, StopKind, UnknownAssistant,
+    EventReceiver, RunContext, StepEvent, StopKind, UnknownAssistant,
 };
 use crate::checkpoint::PendingTask;
 use crate::definition::{Durability, RunRequest, RunStatus, StoreError};
@@ -53,12 +52,7 @@ fn away(_: &RunCommit) -> Option<StoreError> {
 struct FiveSteps;
 
 impl Agent for FiveSteps {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: mpsc::UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         let driver = async move {
             let mut state = input.state;
             for steps in 1..=5 {

@@ -23,10 +23,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use tokio::sync::mpsc;
 
 use crate::admission::RunPlan;
-use crate::agent::{CallLog, PendingCallEntry};
+use crate::agent::{CallLog, PendingCallEntry, QueueReceiver};
 use crate::callbacks::Callbacks;
 use crate::checkpoint::{CheckpointMeta, CheckpointWrite, PendingTask, ThreadHead};
 use crate::definition::RunRecord;
@@ -64,7 +63,7 @@ struct Execution {
     open_messages: OpenMessages,
     /// Sender of the agent's tool call records, and its receiver.
     calls: CallLog,
-    call_entries: mpsc::UnboundedReceiver<PendingCallEntry>,
+    call_entries: QueueReceiver<PendingCallEntry>,
     /// With durability `exit`, the checkpoint to be written at the end.
     deferred_checkpoint: Option<CheckpointWrite>,
     progress: Progress,

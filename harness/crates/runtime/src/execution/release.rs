@@ -95,7 +95,7 @@ impl Execution {
         if let Some(deferred_checkpoint) = self.deferred_checkpoint.take() {
             self.commit_buffer.checkpoint(deferred_checkpoint);
         }
-        while let Ok(entry) = self.call_entries.try_recv() {
+        while let Some(entry) = self.call_entries.try_recv() {
             self.commit_buffer.call(entry);
         }
         fail_points::pass("run.before-giving-back");

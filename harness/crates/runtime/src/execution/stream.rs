@@ -106,7 +106,7 @@ impl Execution {
                 // step.
                 Some(entry) = self.call_entries.recv() => {
                     self.commit_buffer.call(entry);
-                    while let Ok(entry) = self.call_entries.try_recv() {
+                    while let Some(entry) = self.call_entries.try_recv() {
                         self.commit_buffer.call(entry);
                     }
                     self.commit_buffer.flush_if_due(Instant::now());

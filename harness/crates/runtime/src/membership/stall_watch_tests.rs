@@ -5,11 +5,11 @@ use std::sync::{Mutex, mpsc};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::*;
 use crate::agent::{
-    Agent, AgentError, AgentEvent, AgentInput, AgentResolver, AgentStream, AssistantInfo,
+    Agent, AgentError, AgentInput, AgentResolver, AgentStream, AssistantInfo, EventReceiver,
     RunContext, UnknownAssistant,
 };
 use crate::in_memory::runtime_in_memory;
@@ -26,12 +26,7 @@ struct Blocking {
 }
 
 impl Agent for Blocking {
-    fn stream(
-        &self,
-        _input: AgentInput,
-        _ctx: RunContext,
-        events: UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, _input: AgentInput, _ctx: RunContext, events: EventReceiver) -> AgentStream {
         let Self { entered, release } = self.clone();
         let driver = async move {
             entered.send(()).unwrap();

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 use crate::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStream,
-    AssistantInfo, MessageMeta, RunContext, StepEvent, StopKind, UnknownAssistant,
+    AssistantInfo, EventReceiver, MessageMeta, RunContext, StepEvent, StopKind, UnknownAssistant,
 };
 use crate::runs::*;
 use deerflow_core::messages::{Message, MessageChunk};
@@ -32,12 +31,7 @@ enum Then {
 struct TestAgent(Then);
 
 impl Agent for TestAgent {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: mpsc::UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         let then = self.0;
         let driver = async move {
             let id = ctx.ids.message_id();

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 use super::facade::*;
 use crate::agent::{
     Agent, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream,
-    AssistantInfo, ModelCallRecord, RunContext, StepEvent, StopKind, UnknownAssistant,
+    AssistantInfo, EventReceiver, ModelCallRecord, RunContext, StepEvent, StopKind,
+    UnknownAssistant,
 };
 use crate::checkpoint::PendingTask;
 use crate::in_memory::{InMemoryOptions, InMemoryStreamBridge, runtime_in_memory};
@@ -27,12 +27,7 @@ use deerflow_core::state::StateUpdate;
 struct TwoSteps;
 
 impl Agent for TwoSteps {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: mpsc::UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         let driver = async move {
             let second =
                 input.start == AgentStart::Continue && input.machine == Some(json!({ "said": 1 }));

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::*;
-use crate::runtime::agent::{AgentEvent, EventSink};
+use crate::runtime::agent::{AgentEvent, EventReceiver, EventSink};
 use crate::sandbox::command::host::HostCommandSandbox;
 use crate::sandbox::{
     CommandEnd, CommandError, CommandLimits, CommandOutput, FileLimits, Pipe, Root,
@@ -17,7 +16,7 @@ use crate::testkit::tool_context;
 struct Fixture {
     base: tempfile::TempDir,
     ctx: ToolContext,
-    events: UnboundedReceiver<AgentEvent>,
+    events: EventReceiver,
 }
 
 impl Fixture {
@@ -63,7 +62,7 @@ impl Fixture {
     /// Returns the remaining live output of a stream.
     fn remaining_output(&mut self, stream: &str) -> String {
         let mut rest = String::new();
-        while let Ok(AgentEvent::LiveOutput(chunk)) = self.events.try_recv() {
+        while let Some(AgentEvent::LiveOutput(chunk)) = self.events.try_recv() {
             let chunk = json!(chunk);
             assert_eq!(
                 (&chunk["tool_call_id"], &chunk["tool"]),
@@ -225,7 +224,7 @@ async fn continuous_output_is_throttled_and_limited() {
         "{result}"
     );
     let mut next_event = Vec::new();
-    while let Ok(AgentEvent::LiveOutput(chunk)) = fixture.events.try_recv() {
+    while let Some(AgentEvent::LiveOutput(chunk)) = fixture.events.try_recv() {
         next_event.push(json!(chunk));
     }
     let notice = next_event.pop().unwrap();
@@ -262,7 +261,7 @@ async fn sandbox_without_live_output_streams_nothing() {
             .text(),
         "all of it"
     );
-    assert!(fixture.events.try_recv().is_err());
+    assert!(fixture.events.try_recv().is_none());
 }
 
 #[tokio::test]
@@ -276,8 +275,8 @@ async fn call_without_viewers_continues_and_dropped_call_is_silent() {
             chunk = fixture.events.recv() => assert!(matches!(chunk, Some(AgentEvent::LiveOutput(_)))),
         }
     }
-    assert!(fixture.events.try_recv().is_err());
-    fixture.events.close();
+    assert!(fixture.events.try_recv().is_none());
+    fixture.events = EventSink::channel().1;
     assert_eq!(
         bash.call(args("echo alone"), &fixture.ctx)
             .await
