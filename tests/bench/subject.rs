@@ -145,7 +145,7 @@ async fn fresh(
 }
 
 /// Returns a configuration without its database: durable runs and events, and no model calls except those
-/// of the run itself.
+/// of the run itself. Memory is enabled, as it is by default, but extracts nothing in this time.
 fn configuration(provider: SocketAddr) -> String {
     format!(
         "\
@@ -163,7 +163,7 @@ run_events:
 title:
   enabled: false
 memory:
-  enabled: false
+  debounce_seconds: 86400
 "
     )
 }

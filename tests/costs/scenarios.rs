@@ -191,7 +191,7 @@ sandbox: {{use: local}}
 database: {{backend: sqlite, sqlite_dir: .deer-flow/data}}
 run_events: {{backend: db}}
 title: {{enabled: false}}
-memory: {{enabled: false}}
+memory: {{debounce_seconds: 86400}}
 "
     )
 }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::task::coop;
 
 /// Number of values whose memory an empty queue retains.
-const MAX_RETAINED: usize = 8;
+const MAX_RETAINED: usize = 4;
 
 /// Creates an empty queue.
 pub(crate) fn run_queue<T>() -> (QueueSender<T>, QueueReceiver<T>) {

@@ -1,5 +1,7 @@
 //! User memory store over SQL.
 
+mod prepared;
+
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
@@ -17,8 +19,9 @@ use crate::db::connect::Database;
 use crate::db::entity::{memory, memory_news, micros, plain};
 use crate::db::error::read;
 use crate::db::json::{from_json, json_text};
+use crate::db::space::WriteClass;
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::TxFuture;
+use crate::db::tx::{FastWork, TxFuture};
 
 /// User memory store over SQL.
 #[derive(Debug, Clone)]
@@ -108,13 +111,12 @@ const DELETE_PENDING: &str = "DELETE FROM memory_news WHERE thread_id = ? RETURN
 
 #[async_trait]
 impl UserMemoryStore for SqlMemoryStore {
+    // Called by every run.
     async fn read(&self, scope: &MemoryScope) -> Result<Option<StoredMemory>, StoreError> {
-        // Read by every run. A primary key matches one row; with a limit, SQLite would plan the
-        // statement at each use.
-        let row = memory::Entity::find_by_id(key(scope))
-            .all(self.db.reads())
-            .await
-            .map(|mut rows| rows.pop());
+        let key = key(scope);
+        let prepared = |connection: &_| prepared::row(connection, &key);
+        let select = || memory::Entity::find_by_id(key.clone());
+        let row = self.db.read_one(prepared, select).await;
         read(row.and_then(|row| row.map(stored).transpose()))
     }
 
@@ -175,6 +177,7 @@ impl UserMemoryStore for SqlMemoryStore {
         Ok(!written.is_empty())
     }
 
+    // Called by every run.
     async fn note(
         &self,
         scope: &MemoryScope,
@@ -182,17 +185,20 @@ impl UserMemoryStore for SqlMemoryStore {
         due: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         let (user, agent) = key(scope);
-        self.statements(
-            ADD_PENDING,
-            vec![
-                thread.as_str().into(),
-                user.into(),
-                agent.into(),
-                micros(due).into(),
-            ],
-        )
-        .await
-        .map(drop)
+        let added = AddedUpdate {
+            thread: thread.clone(),
+            user,
+            agent,
+            due_at: micros(due),
+        };
+        let fast = FastWork {
+            sqlite: prepared::add,
+            postgres: None,
+        };
+        self.db
+            .writes()
+            .run_fast(WriteClass::Progress, added, add, Some(fast))
+            .await
     }
 
     async fn take(
@@ -283,6 +289,30 @@ impl UserMemoryStore for SqlMemoryStore {
         self.release(DELETE_PENDING, vec![thread.as_str().into()])
             .await
     }
+}
+
+/// Pending update of a thread that a run adds.
+#[derive(Debug)]
+struct AddedUpdate {
+    thread: ThreadId,
+    user: String,
+    agent: String,
+    due_at: i64,
+}
+
+fn add<'a>(tx: &'a DatabaseTransaction, added: &'a AddedUpdate) -> TxFuture<'a, ()> {
+    let values = vec![
+        added.thread.as_str().into(),
+        added.user.as_str().into(),
+        added.agent.as_str().into(),
+        added.due_at.into(),
+    ];
+    Box::pin(async move {
+        let mut statements = StatementBatch::new(tx);
+        statements.add_values(ADD_PENDING, values);
+        statements.run(tx).await?;
+        Ok(())
+    })
 }
 
 fn statements<'a>(
