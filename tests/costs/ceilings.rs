@@ -14,6 +14,9 @@
 //! - CPU time as a multiple of a fixed computation on the same machine varies by 30 %, so its
 //!   allowance is wider and only a large regression is caught.
 //!
+//! Memory is enabled, as it is by default: each run records that its thread has something to learn
+//! from, which is a write of its own.
+//!
 //! Times by the clock and bytes on the disk have no ceiling: they depend on the machine. SQL
 //! statements are not counted by the server. After a change that lowers a cost, run the test with
 //! `--nocapture` and enter the new values.

@@ -116,13 +116,21 @@ impl Database {
         prepared: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<Option<E::Model>>,
         select: impl FnOnce() -> Select<E>,
     ) -> Result<Option<E::Model>, DbErr> {
-        if let Some(readers) = &self.prepared_readers {
-            match readers.read(prepared) {
-                Ok(row) => return Ok(row),
-                Err(error) => tracing::debug!(%error, "a prepared read failed"),
-            }
+        match self.read_prepared(prepared) {
+            Some(row) => Ok(row),
+            None => select().one(&self.reads).await,
         }
-        select().one(&self.reads).await
+    }
+
+    /// Reads with a prepared statement. Returns `None` if the database has none or the statement
+    /// failed.
+    pub(crate) fn read_prepared<T>(
+        &self,
+        prepared: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>,
+    ) -> Option<T> {
+        let read = self.prepared_readers.as_ref()?.read(prepared);
+        read.inspect_err(|error| tracing::debug!(%error, "a prepared read failed"))
+            .ok()
     }
 
     /// Returns the quotas of users, which the stores over this database check.

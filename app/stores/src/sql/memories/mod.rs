@@ -21,7 +21,7 @@ use crate::db::error::read;
 use crate::db::json::{from_json, json_text};
 use crate::db::space::WriteClass;
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::{FastWork, TxFuture};
+use crate::db::tx::{FastWork, Prepared, TxError, TxFuture};
 
 /// User memory store over SQL.
 #[derive(Debug, Clone)]
@@ -111,12 +111,12 @@ const DELETE_PENDING: &str = "DELETE FROM memory_news WHERE thread_id = ? RETURN
 
 #[async_trait]
 impl UserMemoryStore for SqlMemoryStore {
-    // Called by every run.
     async fn read(&self, scope: &MemoryScope) -> Result<Option<StoredMemory>, StoreError> {
         let key = key(scope);
-        let prepared = |connection: &_| prepared::row(connection, &key);
-        let select = || memory::Entity::find_by_id(key.clone());
-        let row = self.db.read_one(prepared, select).await;
+        let row = match self.db.read_prepared(|db| prepared::row(db, &key)) {
+            Some(Prepared::Done(row)) => row,
+            _ => memory::Entity::find_by_id(key).one(self.db.reads()).await,
+        };
         read(row.and_then(|row| row.map(stored).transpose()))
     }
 
@@ -177,7 +177,6 @@ impl UserMemoryStore for SqlMemoryStore {
         Ok(!written.is_empty())
     }
 
-    // Called by every run.
     async fn note(
         &self,
         scope: &MemoryScope,
@@ -307,23 +306,24 @@ fn add<'a>(tx: &'a DatabaseTransaction, added: &'a AddedUpdate) -> TxFuture<'a, 
         added.agent.as_str().into(),
         added.due_at.into(),
     ];
-    Box::pin(async move {
-        let mut statements = StatementBatch::new(tx);
-        statements.add_values(ADD_PENDING, values);
-        statements.run(tx).await?;
-        Ok(())
-    })
+    Box::pin(async move { run_one(tx, ADD_PENDING, values).await.map(drop) })
 }
 
 fn statements<'a>(
     tx: &'a DatabaseTransaction,
     (sql, values): &'a (&'static str, Vec<sea_orm::Value>),
 ) -> TxFuture<'a, Vec<QueryResult>> {
-    Box::pin(async move {
-        let mut statements = StatementBatch::new(tx);
-        statements.add_values(sql, values.clone());
-        Ok(statements.run(tx).await?)
-    })
+    Box::pin(run_one(tx, sql, values.clone()))
+}
+
+async fn run_one(
+    tx: &DatabaseTransaction,
+    sql: &'static str,
+    values: Vec<sea_orm::Value>,
+) -> Result<Vec<QueryResult>, TxError<StoreError>> {
+    let mut statements = StatementBatch::new(tx);
+    statements.add_values(sql, values);
+    Ok(statements.run(tx).await?)
 }
 
 /// Deletes the pending updates of a thread.

@@ -64,7 +64,7 @@ impl HttpResponse {
         }
     }
 
-    /// Takes the headers out of the response. They own the buffer of the connection that received
+    /// Takes the headers out of the response. They share the buffer of the connection that received
     /// them, so whoever reads a long body should not retain them.
     pub(crate) fn take_headers(&mut self) -> HeaderMap {
         mem::take(match self {

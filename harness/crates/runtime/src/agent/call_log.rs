@@ -89,3 +89,21 @@ impl CallLog {
         answer.await.map_err(lost)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn write_fails_if_the_run_has_ended() {
+        let run = RunId::parse("run").unwrap();
+        let (log, entries) = CallLog::of(run, None);
+        let write = || Box::pin(log.write("key", CallProgress::Started));
+        let mut queued = write();
+        assert!(futures_util::poll!(&mut queued).is_pending());
+        drop(entries);
+        for write in [queued, write()] {
+            assert!(matches!(write.await, Err(StoreError::Unavailable(_))));
+        }
+    }
+}

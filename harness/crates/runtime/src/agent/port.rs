@@ -218,13 +218,15 @@ impl Stream for AgentStream {
     type Item = Result<AgentEvent, AgentError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let progress = ready!(coop::poll_proceed(cx));
         loop {
-            // Also removes the waker: the driver's own events must not wake the task that polls it.
-            if let Some(event) = self.events.try_recv() {
+            let progress = ready!(coop::poll_proceed(cx));
+            // The driver's own events must not wake the task that polls it.
+            if let Some(event) = self.events.take_unwatched() {
                 progress.made_progress();
                 return Poll::Ready(Some(Ok(event)));
             }
+            // It would give back what the driver uses of the task's budget.
+            drop(progress);
             let Some(driver) = self.driver.as_mut() else {
                 return Poll::Ready(self.ended.take().map(|ended| ended.map(AgentEvent::Done)));
             };
@@ -235,11 +237,8 @@ impl Stream for AgentStream {
                 }
                 // The driver may have emitted an event before it returned pending, and its tools
                 // emit further ones from other tasks.
-                Poll::Pending => match self.events.poll_queue(cx) {
-                    Poll::Ready(Some(event)) => {
-                        progress.made_progress();
-                        return Poll::Ready(Some(Ok(event)));
-                    }
+                Poll::Pending => match self.events.poll_recv(cx) {
+                    Poll::Ready(Some(event)) => return Poll::Ready(Some(Ok(event))),
                     _ => return Poll::Pending,
                 },
             }

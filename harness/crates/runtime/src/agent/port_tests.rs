@@ -59,6 +59,22 @@ async fn only_events_of_other_tasks_wake_the_run() {
     assert_eq!((poll(), poll()), (Some(json!("other")), None));
 }
 
+#[tokio::test]
+async fn driver_uses_the_budget_of_the_polling_task() {
+    let (_sink, events) = EventSink::channel();
+    let driver = async {
+        loop {
+            tokio::task::consume_budget().await;
+        }
+    };
+    let mut stream = AgentStream::new(events, driver.boxed());
+    let has_budget = std::future::poll_fn(|cx| {
+        assert!(stream.poll_next_unpin(cx).is_pending());
+        Poll::Ready(tokio::task::coop::has_budget_remaining())
+    });
+    assert!(!has_budget.await);
+}
+
 /// Agent whose behaviour is the default one.
 #[derive(Debug)]
 struct Plain;

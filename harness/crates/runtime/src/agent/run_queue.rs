@@ -1,6 +1,6 @@
 //! Queue of a run: its agent and its tools write to it, and the run reads it.
 //!
-//! A channel of tokio allocates blocks of 32 values, which is 9 KB for events. A run usually has a
+//! A channel of tokio allocates blocks of 32 values, which is about 9 KB for events. A run usually has a
 //! few values queued, and thousands of runs wait at the same time.
 
 use std::collections::VecDeque;
@@ -104,11 +104,16 @@ impl<T> QueueReceiver<T> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Returns the next value if there is one. Values that are sent from now on do not wake the
-    /// task that called [`poll_recv`](Self::poll_recv) before.
+    /// Returns the next value if there is one. Does not tell an empty queue from one without
+    /// senders.
     pub fn try_recv(&mut self) -> Option<T> {
-        // The former waker is dropped without the lock, because it may own the last reference to
-        // a task.
+        self.0.lock().pop()
+    }
+
+    /// Returns the next value if there is one. Removes the waker of an earlier
+    /// [`poll_recv`](Self::poll_recv): further values wake no task.
+    pub(super) fn take_unwatched(&mut self) -> Option<T> {
+        // The waker is dropped without the lock, because it may own the last reference to a task.
         let (value, _waker) = {
             let mut queue = self.0.lock();
             (queue.pop(), queue.receiver.take())
@@ -120,17 +125,8 @@ impl<T> QueueReceiver<T> {
     /// wakes the task.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let progress = ready!(coop::poll_proceed(cx));
-        let received = self.poll_queue(cx);
-        if received.is_ready() {
-            progress.made_progress();
-        }
-        received
-    }
-
-    /// Polls like [`poll_recv`](Self::poll_recv), outside of the task's budget.
-    pub(super) fn poll_queue(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let waker = cx.waker().clone();
-        let (polled, _waker) = {
+        let (received, _waker) = {
             let mut queue = self.0.lock();
             match queue.pop() {
                 Some(value) => (Poll::Ready(Some(value)), queue.receiver.take()),
@@ -138,19 +134,21 @@ impl<T> QueueReceiver<T> {
                 None => (Poll::Pending, queue.receiver.replace(waker)),
             }
         };
-        polled
+        if received.is_ready() {
+            progress.made_progress();
+        }
+        received
     }
 }
 
 impl<T> Drop for QueueReceiver<T> {
     fn drop(&mut self) {
-        let values = {
+        // Values may own senders of this queue, so they are dropped without the lock.
+        let _rest = {
             let mut queue = self.0.lock();
             queue.is_closed = true;
-            std::mem::take(&mut queue.values)
+            (std::mem::take(&mut queue.values), queue.receiver.take())
         };
-        // Values may own senders of this queue.
-        drop(values);
     }
 }
 

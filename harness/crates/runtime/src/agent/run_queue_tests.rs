@@ -16,29 +16,29 @@ async fn values_arrive_in_order_from_all_senders() {
 }
 
 #[tokio::test]
-async fn receiver_that_waits_is_woken_by_another_task() {
+async fn receiver_that_waits_is_woken_by_other_threads() {
     let (sender, mut receiver) = run_queue();
-    let received = tokio::spawn(async move {
-        let mut received = Vec::new();
-        while let Some(value) = receiver.recv().await {
-            received.push(value);
-        }
-        received
-    });
-    let senders = (0..8).map(|of| {
-        let sender = sender.clone();
-        tokio::spawn(async move {
-            for value in 0..1_000 {
-                sender.send(of * 1_000 + value);
-                tokio::task::yield_now().await;
-            }
+    let senders: Vec<_> = (0..8)
+        .map(|of| {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                for value in 0..1_000 {
+                    sender.send(of * 1_000 + value);
+                    std::thread::yield_now();
+                }
+            })
         })
-    });
-    futures_util::future::join_all(senders).await;
+        .collect();
     drop(sender);
-    let mut received: Vec<i32> = received.await.unwrap();
+    let mut received = Vec::new();
+    while let Some(value) = receiver.recv().await {
+        received.push(value);
+    }
+    senders
+        .into_iter()
+        .for_each(|sender| sender.join().unwrap());
     received.sort_unstable();
-    assert_eq!(received, (0..8_000).collect::<Vec<_>>());
+    assert_eq!(received, (0..8_000).collect::<Vec<i32>>());
 }
 
 #[tokio::test]
@@ -86,4 +86,24 @@ async fn empty_queue_frees_the_memory_of_a_burst() {
         while receiver.try_recv().is_some() {}
         assert!(receiver.0.lock().values.capacity() <= MAX_RETAINED);
     }
+}
+
+#[test]
+fn waker_of_a_dropped_receiver_is_dropped() {
+    let (_sender, mut receiver) = run_queue::<()>();
+    let task = Arc::new(NoTask);
+    let waker = Arc::clone(&task).into();
+    let polled = receiver.poll_recv(&mut Context::from_waker(&waker));
+    assert!(polled.is_pending());
+    drop(waker);
+    assert_eq!(Arc::strong_count(&task), 2);
+    drop(receiver);
+    assert_eq!(Arc::strong_count(&task), 1);
+}
+
+/// Task that does nothing when it is woken.
+struct NoTask;
+
+impl std::task::Wake for NoTask {
+    fn wake(self: Arc<Self>) {}
 }
