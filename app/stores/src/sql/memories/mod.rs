@@ -22,6 +22,7 @@ use crate::db::json::{from_json, json_text};
 use crate::db::space::WriteClass;
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::{FastWork, Prepared, TxError, TxFuture};
+use prepared::{ADD_PENDING, AddedUpdate};
 
 /// User memory store over SQL.
 #[derive(Debug, Clone)]
@@ -88,10 +89,6 @@ const CREATE_DOCUMENT: &str = "\
 const REPLACE_DOCUMENT: &str = "\
     UPDATE memories SET document_json = ?, revision = revision + 1, edits = edits + ?, updated_at = ? \
     WHERE user_id = ? AND agent = ? AND revision = ? RETURNING 'written'";
-const ADD_PENDING: &str = "\
-    INSERT INTO memory_news (thread_id, user_id, agent, number, tries, due_at) VALUES (?, ?, ?, 1, 0, ?) \
-    ON CONFLICT (thread_id, user_id, agent) DO UPDATE SET number = memory_news.number + 1, tries = 0, due_at = excluded.due_at \
-    RETURNING 'noted'";
 const CLAIM_PENDING: &str = "\
     UPDATE memory_news SET taken_until = ? WHERE (thread_id, user_id, agent) IN (\
         SELECT thread_id, user_id, agent FROM memory_news WHERE due_at <= ? AND (taken_until IS NULL OR taken_until <= ?) \
@@ -288,15 +285,6 @@ impl UserMemoryStore for SqlMemoryStore {
         self.release(DELETE_PENDING, vec![thread.as_str().into()])
             .await
     }
-}
-
-/// Pending update of a thread that a run adds.
-#[derive(Debug)]
-struct AddedUpdate {
-    thread: ThreadId,
-    user: String,
-    agent: String,
-    due_at: i64,
 }
 
 fn add<'a>(tx: &'a DatabaseTransaction, added: &'a AddedUpdate) -> TxFuture<'a, ()> {

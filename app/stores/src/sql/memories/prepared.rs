@@ -3,9 +3,9 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use sea_orm::DbErr;
 
-use super::{ADD_PENDING, AddedUpdate};
 use crate::db::entity::memory;
 use crate::db::tx::Prepared;
+use deerflow_core::ids::ThreadId;
 use deerflow_runtime::runs::store::StoreError;
 
 /// Maximum length of a document that is read in the caller's thread, in bytes. An imported one can
@@ -16,6 +16,21 @@ const MAX_DOCUMENT: i64 = 512 << 10;
 const GET: &str = "\
     SELECT user_id, agent, CASE WHEN octet_length(document_json) <= ?3 THEN document_json END, revision, edits, updated_at \
     FROM memories WHERE user_id = ?1 AND agent = ?2";
+
+/// Also used on Postgres.
+pub(super) const ADD_PENDING: &str = "\
+    INSERT INTO memory_news (thread_id, user_id, agent, number, tries, due_at) VALUES (?, ?, ?, 1, 0, ?) \
+    ON CONFLICT (thread_id, user_id, agent) DO UPDATE SET number = memory_news.number + 1, tries = 0, due_at = excluded.due_at \
+    RETURNING 'noted'";
+
+/// Pending update of a thread that a run adds.
+#[derive(Debug)]
+pub(super) struct AddedUpdate {
+    pub(super) thread: ThreadId,
+    pub(super) user: String,
+    pub(super) agent: String,
+    pub(super) due_at: i64,
+}
 
 /// Returns the row of a memory, unless its document is long.
 pub(super) fn row(

@@ -1,6 +1,5 @@
 //! Usual memories need prepared statements only.
 
-use deerflow_core::ids::ThreadId;
 use deerflow_core::tasks::Tasks;
 
 use super::*;
