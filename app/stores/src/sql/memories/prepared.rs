@@ -8,8 +8,8 @@ use crate::db::tx::Prepared;
 use deerflow_core::ids::ThreadId;
 use deerflow_runtime::runs::store::StoreError;
 
-/// Maximum length of a document that is read in the caller's thread, in bytes. An imported one can
-/// have 20 MB.
+/// Maximum length of a document that is read in the caller's thread, in bytes. An imported document
+/// can have several megabytes.
 const MAX_DOCUMENT: i64 = 512 << 10;
 
 /// The length of a document is known without reading it.

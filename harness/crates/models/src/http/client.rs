@@ -64,8 +64,8 @@ impl HttpResponse {
         }
     }
 
-    /// Takes the headers out of the response. They share the buffer of the connection that received
-    /// them, so whoever reads a long body should not retain them.
+    /// Takes the headers out of the response. Header values share the read buffer of the connection,
+    /// so the caller should drop them before it reads a long body.
     pub(crate) fn take_headers(&mut self) -> HeaderMap {
         mem::take(match self {
             Self::Direct(response) => &mut response.headers,

@@ -225,7 +225,8 @@ impl Stream for AgentStream {
                 progress.made_progress();
                 return Poll::Ready(Some(Ok(event)));
             }
-            // It would give back what the driver uses of the task's budget.
+            // The guard restores the task's budget when it is dropped, which would undo what the
+            // driver uses.
             drop(progress);
             let Some(driver) = self.driver.as_mut() else {
                 return Poll::Ready(self.ended.take().map(|ended| ended.map(AgentEvent::Done)));

@@ -104,8 +104,7 @@ impl<T> QueueReceiver<T> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Returns the next value if there is one. Does not tell an empty queue from one without
-    /// senders.
+    /// Returns the next value, or `None` if the queue is empty, with or without senders.
     pub fn try_recv(&mut self) -> Option<T> {
         self.0.lock().pop()
     }
