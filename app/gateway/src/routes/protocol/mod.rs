@@ -6,6 +6,7 @@ mod command;
 mod events;
 mod input_respond;
 mod metered_socket;
+mod pending_events;
 mod run_start;
 mod session;
 mod socket;

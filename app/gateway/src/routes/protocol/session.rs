@@ -18,6 +18,7 @@ use super::answer::{CommandError, answer};
 use super::command::{Command, Malformed, execute};
 use super::input_respond::names_nested_agent;
 use super::metered_socket::MeteredSocket;
+use super::pending_events::PendingEvents;
 use super::subscriptions::Subscriptions;
 use crate::error::ApiError;
 use crate::extract::parse_within;
@@ -64,6 +65,7 @@ pub(super) struct SocketSession {
     thread: ThreadId,
     reader: LogReader,
     subscriptions: Subscriptions,
+    pending: PendingEvents,
     /// Position of the last event that was sent.
     sent: u64,
     session: Option<CurrentSession>,
@@ -85,6 +87,7 @@ impl SocketSession {
             thread,
             reader,
             subscriptions: Subscriptions::default(),
+            pending: PendingEvents::default(),
             sent: 0,
             session,
             memory,
@@ -122,8 +125,10 @@ impl SocketSession {
                         stream.get_mut().message_handled();
                     }
                 },
-                is_open = self.reader.changed() => {
-                    self.send_events(stream).await?;
+                () = self.pending.due() => self.send_pending(stream).await?,
+                is_open = self.reader.changed(), if !self.pending.is_waiting() => {
+                    self.collect_events()?;
+                    self.send_pending(stream).await?;
                     if !is_open {
                         return Err(Ending::Closed(CloseCode::Error, "the events are interrupted"));
                     }
@@ -153,8 +158,8 @@ impl SocketSession {
         sessions.has_ended(session.token()).await
     }
 
-    /// Sends the next events that the subscriptions select. Returns `false` if there are none.
-    async fn send_events(&mut self, stream: &mut Stream) -> Result<bool, Ending> {
+    /// Collects the next events that the subscriptions select. Returns `false` if there are none.
+    fn collect_events(&mut self) -> Result<bool, Ending> {
         let events = self.reader.read(BATCH).map_err(|error| {
             tracing::debug!(%error, "a socket is too slow");
             Ending::Closed(CloseCode::Error, "the client is too slow")
@@ -163,11 +168,18 @@ impl SocketSession {
             .iter()
             .filter(|event| self.subscriptions.select(event));
         for event in selected {
-            stream.feed(text(event)?).await?;
-            self.sent = self.sent.max(event.seq);
+            self.pending.add(event.seq, text(event)?);
         }
-        stream.flush().await?;
         Ok(!events.is_empty())
+    }
+
+    /// Sends the collected events.
+    async fn send_pending(&mut self, stream: &mut Stream) -> Result<(), Ending> {
+        for (seq, event) in self.pending.take() {
+            stream.feed(event).await?;
+            self.sent = self.sent.max(seq);
+        }
+        Ok(stream.flush().await?)
     }
 
     /// Handles a frame of the client.
@@ -192,6 +204,10 @@ impl SocketSession {
             Ok(command) => command,
             Err(Malformed { id, error }) => return self.reply(&id, Err(error), stream).await,
         };
+        let method = command.method.as_str();
+        if !matches!(method, "subscription.subscribe" | "subscription.reconnect") {
+            self.send_pending(stream).await?;
+        }
         match self.execute(&command).await {
             Ok(Outcome::Result(result)) => self.reply(&command.id, Ok(result), stream).await,
             Ok(Outcome::Subscribe(subscribe)) => self.add(&command.id, *subscribe, stream).await,
@@ -265,15 +281,17 @@ impl SocketSession {
         })))
     }
 
-    /// Adds a subscription, answers its command, and sends it the events that the socket has passed.
+    /// Adds a subscription, answers its command, and collects the events that the socket has
+    /// passed.
     async fn add(
         &mut self,
         command: &Value,
         Subscribe { selection, former }: Subscribe,
         stream: &mut Stream,
     ) -> Result<(), Ending> {
-        // What is already published is replayed after the answer; the others get it now.
-        while self.send_events(stream).await? {}
+        // Published events that other subscriptions select are not counted as replayed.
+        while self.collect_events()? {}
+        self.pending.wait_for_others();
         let mut position = selection.since.unwrap_or_default();
         let added = self
             .subscriptions
@@ -282,27 +300,23 @@ impl SocketSession {
             Ok(id) => id,
             Err(error) => return self.reply(command, Err(error), stream).await,
         };
-        let mut frames = Vec::new();
+        let mut replayed = 0;
         loop {
             let (events, is_whole) = self.reader.replay(position, BATCH);
             let only = events
                 .iter()
                 .filter(|event| self.subscriptions.select_only_by(&id, event));
             for event in only {
-                frames.push((event.seq, text(event)?));
+                self.pending.add(event.seq, text(event)?);
+                replayed += 1;
             }
             match events.last() {
                 Some(last) if !is_whole => position = last.seq,
                 _ => break,
             }
         }
-        let result = json!({ "subscription_id": id, "replayed_events": frames.len() });
-        self.reply(command, Ok(result), stream).await?;
-        for (seq, frame) in frames {
-            stream.feed(frame).await?;
-            self.sent = self.sent.max(seq);
-        }
-        Ok(stream.flush().await?)
+        let result = json!({ "subscription_id": id, "replayed_events": replayed });
+        self.reply(command, Ok(result), stream).await
     }
 }
 

@@ -218,6 +218,44 @@ async fn late_subscription_gets_the_held_events_once() {
 }
 
 #[tokio::test]
+async fn subscriptions_sent_at_once_share_one_order() {
+    let gateway = Gateway::new();
+    let address = served(&gateway).await;
+    let thread = fresh();
+    start(&gateway, &thread, "say hi").await;
+    let mut watcher = connect(address, &thread, &[]).await.expect("a socket");
+    watcher.subscribe(json!(["lifecycle"])).await;
+    watcher.read(1).await;
+    let mut socket = connect(address, &thread, &[]).await.expect("a socket");
+    for (id, channels) in [["lifecycle", "input"], ["values", "messages"]]
+        .iter()
+        .enumerate()
+    {
+        let params = json!({ "channels": channels });
+        let body = json!({ "id": id, "method": "subscription.subscribe", "params": params });
+        let frame = Message::text(body.to_string());
+        socket.stream.feed(frame).await.expect("accepted");
+    }
+    socket.stream.flush().await.expect("sent");
+    let mut answers = Vec::new();
+    while answers.len() < 2 || count_ends(&socket.events) < 1 {
+        answers.extend(socket.next().await);
+    }
+    for answer in &answers {
+        assert_ne!(answer["result"]["replayed_events"], 0, "{answer}");
+    }
+    let seqs: Vec<_> = socket
+        .events
+        .iter()
+        .map(|event| event["seq"].as_u64())
+        .collect();
+    assert!(seqs.is_sorted(), "{seqs:?}");
+    let last = socket.events.last().expect("an event");
+    assert_eq!(root(std::slice::from_ref(last)), ["completed"]);
+    assert!(seqs.len() > root(&socket.events).len(), "{seqs:?}");
+}
+
+#[tokio::test]
 async fn page_of_other_origin_opens_no_socket() {
     let gateway = Gateway::new();
     let address = served(&gateway).await;
