@@ -50,9 +50,9 @@ pub mod runtime {
 
 #[cfg(any(test, feature = "testkit"))]
 pub use deerflow_runtime::{
-    checkpointer_suite, memory_store_suite, node_notifier_suite, node_store_suite, promise,
-    promises, request_store_suite, run_events_suite, run_store_suite, stream_bridge_contract,
-    stream_log_suite, tool_ledger_suite, webhook_outbox_suite,
+    checkpointer_suite, memory_store_suite, memory_update_suite, node_notifier_suite,
+    node_store_suite, promise, promises, request_store_suite, run_events_suite, run_store_suite,
+    stream_bridge_contract, stream_log_suite, tool_ledger_suite, webhook_outbox_suite,
 };
 
 #[cfg(doctest)]

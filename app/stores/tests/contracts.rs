@@ -216,6 +216,13 @@ macro_rules! all_suites {
             let (db, keep) = $open().await;
             deerflow_runtime::testkit::memories::UserMemoryStores { memories: std::sync::Arc::new(deerflow_stores::SqlMemoryStore::new(db)), keep }
         }
+        async fn memory_updates() -> deerflow_runtime::testkit::memory_updates::MemoryUpdateStores {
+            let (db, keep) = $open().await;
+            deerflow_runtime::testkit::memory_updates::MemoryUpdateStores {
+                runs: super::ports_over(&db, keep).runs,
+                memories: std::sync::Arc::new(deerflow_stores::SqlMemoryStore::new(db)),
+            }
+        }
         async fn upkeep() -> deerflow_domain::testkit::maintenance::MaintenanceStores {
             let (db, keep) = $open().await;
             let runs = super::ports_over(&db, keep).runs;
@@ -239,6 +246,7 @@ macro_rules! all_suites {
         }
         suites_of_threads!($attrs threads);
         deerflow_runtime::memory_store_suite!($attrs memories);
+        deerflow_runtime::memory_update_suite!($attrs memory_updates);
         deerflow_domain::maintenance_suite!($attrs upkeep);
         deerflow_domain::usage_store_suite!($attrs usage);
         deerflow_domain::cron_store_suite!($attrs crons);

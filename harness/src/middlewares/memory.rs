@@ -20,7 +20,7 @@ use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::{AgentEvent, RunContext};
 use crate::runtime::runs::store::StoreError;
 use crate::state::ThreadState;
-use crate::user_memory::{MemoryRules, MemoryScope, UserMemories, render};
+use crate::user_memory::{MemoryRules, MemoryScope, MemoryUpdate, UserMemories, render};
 
 /// Timeout for reading the memory and for enqueuing a thread.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -119,6 +119,23 @@ impl MemoryMiddleware {
         );
         Ok(text)
     }
+
+    /// Registers a pending update of the run's thread.
+    async fn register_update(&self, ctx: &RunContext) {
+        let scope = self.scope_of(ctx);
+        if self.memories.are_updated_by_commits() {
+            let due = self.memories.due(&self.rules);
+            let update = MemoryUpdate { scope, due };
+            return ctx.sink.emit(AgentEvent::MemoryUpdate(Box::new(update)));
+        }
+        let noted = self.memories.note(&scope, &ctx.thread_id, &self.rules);
+        if let Err(error) = timeout(STORE_TIMEOUT, noted)
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Unavailable("it took too long".to_owned())))
+        {
+            tracing::warn!(%error, thread_id = %ctx.thread_id, "cannot enqueue the thread for memory extraction, its next run will do it");
+        }
+    }
 }
 
 /// Builds the message with the memory for the model.
@@ -186,17 +203,7 @@ impl Middleware for MemoryMiddleware {
         // The conversation of a nested agent is not that of the user.
         let is_outermost = ctx.namespace.is_empty();
         if is_outermost && state.messages().iter().any(is_real_user_message) {
-            let scope = self.scope_of(ctx);
-            let noted = timeout(
-                STORE_TIMEOUT,
-                self.memories.note(&scope, &ctx.thread_id, &self.rules),
-            )
-            .await;
-            if let Err(error) = noted
-                .unwrap_or_else(|_| Err(StoreError::Unavailable("it took too long".to_owned())))
-            {
-                tracing::warn!(%error, thread_id = %ctx.thread_id, "cannot enqueue the thread for memory extraction, its next run will do it");
-            }
+            self.register_update(ctx).await;
         }
         Ok(Default::default())
     }

@@ -23,13 +23,17 @@ struct Fixture {
 }
 
 fn fixture() -> Fixture {
+    fixture_of(|memories| memories)
+}
+
+fn fixture_of(registered: fn(UserMemories) -> UserMemories) -> Fixture {
     let clock = ManualClock::starting_at(at(0));
     let store = Arc::new(InMemoryUserMemoryStore::default());
-    let memories = UserMemories::new(
+    let memories = registered(UserMemories::new(
         store.clone(),
         Arc::new(clock.clone()),
         Arc::new(SeededIds::new(1)),
-    );
+    ));
     let model = ReplayModel::new([Reply::Say("yes")]);
     let catalog = ModelCatalog::new([], Arc::new(clock.clone())).with_model(model.clone());
     let rules = MemoryRules {
@@ -191,6 +195,26 @@ async fn journal_records_digest_of_memory() {
         .await
         .unwrap();
     assert_ne!(fixture.digests("r4").await, first);
+}
+
+#[tokio::test]
+async fn update_registered_by_commits_is_an_event_of_the_run() {
+    let fixture = fixture_of(UserMemories::updated_by_commits);
+    let events = fixture.output("r1").await.events;
+    let updates: Vec<_> = events
+        .into_iter()
+        .filter_map(|event| match event {
+            AgentEvent::MemoryUpdate(update) => Some(*update),
+            _ => None,
+        })
+        .collect();
+    let now = fixture.clock.now();
+    let expected = MemoryUpdate {
+        scope: MemoryScope::of_user("ann"),
+        due: now,
+    };
+    assert_eq!(updates, [expected]);
+    assert_eq!(fixture.store.take(now, now, 9).await, Ok(vec![]));
 }
 
 #[tokio::test]

@@ -17,8 +17,8 @@ mod view;
 mod worker;
 
 pub use deerflow_runtime::user_memory::{
-    Fact, FactSource, HistoryNotes, InMemoryUserMemoryStore, MemoryDocument, MemoryScope, Note,
-    PendingUpdate, QUARANTINED, StoredMemory, UserMemoryStore, UserNotes,
+    Fact, FactSource, HistoryNotes, InMemoryUserMemoryStore, MemoryDocument, MemoryScope,
+    MemoryUpdate, Note, PendingUpdate, QUARANTINED, StoredMemory, UserMemoryStore, UserNotes,
 };
 pub use dialogue::Dialogue;
 pub use fact_fields::{category_issue, confidence_issue, content_issue};

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::merge::fact_id;
 use super::rules::MemoryRules;
@@ -52,6 +52,7 @@ pub struct UserMemories {
     store: Arc<dyn UserMemoryStore>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
+    are_updated_by_commits: bool,
 }
 
 impl UserMemories {
@@ -61,7 +62,28 @@ impl UserMemories {
         clock: Arc<dyn Clock>,
         ids: Arc<dyn IdSource>,
     ) -> Self {
-        Self { store, clock, ids }
+        Self {
+            store,
+            clock,
+            ids,
+            are_updated_by_commits: false,
+        }
+    }
+
+    /// Declares that the commits of runs register updates in this store, because both are in one
+    /// database ([`RunCommit::memory_update`]). A run then registers its update with its end.
+    ///
+    /// [`RunCommit::memory_update`]: crate::runtime::runs::store::RunCommit::memory_update
+    #[must_use]
+    pub fn updated_by_commits(self) -> Self {
+        Self {
+            are_updated_by_commits: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn are_updated_by_commits(&self) -> bool {
+        self.are_updated_by_commits
     }
 
     /// Returns the store.
@@ -93,10 +115,13 @@ impl UserMemories {
         thread: &ThreadId,
         rules: &MemoryRules,
     ) -> Result<(), StoreError> {
+        self.store.note(scope, thread, self.due(rules)).await
+    }
+
+    /// Returns the time at which an update that is registered now is due.
+    pub(crate) fn due(&self, rules: &MemoryRules) -> DateTime<Utc> {
         let quiet_time = TimeDelta::from_std(rules.debounce).unwrap_or_default();
-        self.store
-            .note(scope, thread, self.clock.now() + quiet_time)
-            .await
+        self.clock.now() + quiet_time
     }
 
     /// Makes the pending update of a thread due at once, without the quiet time.

@@ -49,7 +49,9 @@ impl Resources {
             stores.memories.clone(),
             stores.clock.clone(),
             context.ids.clone(),
-        );
+        )
+        // Runs and memories are in one database.
+        .updated_by_commits();
         let commands = commands::open(config, settings, mounts, tasks).await;
         let custom = Arc::new(FileCustomAgents::new(files.home()));
         let mcp = mcp::open(config, extensions, &files, tasks)?;

@@ -1,6 +1,9 @@
 //! User memory store over SQL.
 
+mod added_update;
 mod prepared;
+
+pub(crate) use added_update::AddedUpdate;
 
 use std::collections::BTreeSet;
 
@@ -22,7 +25,7 @@ use crate::db::json::{from_json, json_text};
 use crate::db::space::WriteClass;
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::{FastWork, Prepared, TxError, TxFuture};
-use prepared::{ADD_PENDING, AddedUpdate};
+use added_update::key;
 
 /// User memory store over SQL.
 #[derive(Debug, Clone)]
@@ -72,14 +75,6 @@ impl SqlMemoryStore {
             .await
             .map(drop)
     }
-}
-
-/// Returns the key columns; the default agent has an empty name.
-fn key(scope: &MemoryScope) -> (String, String) {
-    (
-        plain(&scope.user),
-        scope.agent.as_deref().map(plain).unwrap_or_default(),
-    )
 }
 
 /// Inserts the first revision of a document; any other replaces the previous one.
@@ -180,13 +175,7 @@ impl UserMemoryStore for SqlMemoryStore {
         thread: &ThreadId,
         due: DateTime<Utc>,
     ) -> Result<(), StoreError> {
-        let (user, agent) = key(scope);
-        let added = AddedUpdate {
-            thread: thread.clone(),
-            user,
-            agent,
-            due_at: micros(due),
-        };
+        let added = AddedUpdate::new(thread, scope, due);
         let fast = FastWork {
             sqlite: prepared::add,
             postgres: None,
@@ -288,13 +277,11 @@ impl UserMemoryStore for SqlMemoryStore {
 }
 
 fn add<'a>(tx: &'a DatabaseTransaction, added: &'a AddedUpdate) -> TxFuture<'a, ()> {
-    let values = vec![
-        added.thread.as_str().into(),
-        added.user.as_str().into(),
-        added.agent.as_str().into(),
-        added.due_at.into(),
-    ];
-    Box::pin(async move { run_one(tx, ADD_PENDING, values).await.map(drop) })
+    Box::pin(async move {
+        let mut statements = StatementBatch::new(tx);
+        added.add_to(&mut statements);
+        Ok(statements.run(tx).await.map(drop)?)
+    })
 }
 
 fn statements<'a>(

@@ -3,9 +3,9 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use sea_orm::DbErr;
 
+use super::added_update::AddedUpdate;
 use crate::db::entity::memory;
 use crate::db::tx::Prepared;
-use deerflow_core::ids::ThreadId;
 use deerflow_runtime::runs::store::StoreError;
 
 /// Maximum length of a document that is read in the caller's thread, in bytes. An imported document
@@ -16,21 +16,6 @@ const MAX_DOCUMENT: i64 = 512 << 10;
 const GET: &str = "\
     SELECT user_id, agent, CASE WHEN octet_length(document_json) <= ?3 THEN document_json END, revision, edits, updated_at \
     FROM memories WHERE user_id = ?1 AND agent = ?2";
-
-/// Also used on Postgres.
-pub(super) const ADD_PENDING: &str = "\
-    INSERT INTO memory_news (thread_id, user_id, agent, number, tries, due_at) VALUES (?, ?, ?, 1, 0, ?) \
-    ON CONFLICT (thread_id, user_id, agent) DO UPDATE SET number = memory_news.number + 1, tries = 0, due_at = excluded.due_at \
-    RETURNING 'noted'";
-
-/// Pending update of a thread that a run adds.
-#[derive(Debug)]
-pub(super) struct AddedUpdate {
-    pub(super) thread: ThreadId,
-    pub(super) user: String,
-    pub(super) agent: String,
-    pub(super) due_at: i64,
-}
 
 /// Returns the row of a memory, unless its document is long.
 pub(super) fn row(
@@ -62,11 +47,7 @@ pub(super) fn add(
     connection: &Connection,
     added: &AddedUpdate,
 ) -> rusqlite::Result<Prepared<(), StoreError>> {
-    let values = params![added.thread.as_str(), added.user, added.agent, added.due_at];
-    // A statement that returns a row can only be queried.
-    connection
-        .prepare_cached(ADD_PENDING)?
-        .query_row(values, |_| Ok(()))?;
+    added.insert(connection)?;
     Ok(Prepared::Done(Ok(())))
 }
 

@@ -19,7 +19,7 @@ async fn repeated_update_of_a_thread_is_counted() {
     let (_directory, _database, connection) = database().await;
     for due_at in [1, 2] {
         let added = AddedUpdate {
-            thread: ThreadId::parse("t").unwrap(),
+            thread: "t".to_owned(),
             user: "ann".to_owned(),
             agent: String::new(),
             due_at,

@@ -20,12 +20,30 @@ use crate::db::entity::{checkpoint, micros, plain, short_title};
 use crate::db::json::json_text;
 use crate::db::tx::Prepared;
 use crate::sql::checkpoints::{new_messages, new_row, positions_to_verify, signed};
+use crate::sql::memories::AddedUpdate;
 use crate::sql::usage::token_counts;
 
-const COMMIT: &str = "\
-    SELECT deerflow_commit_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, \
-        $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, \
-        $41, $42, $43, $44, $45, $46)";
+macro_rules! call_function {
+    () => {
+        "deerflow_commit_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, \
+            $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, \
+            $41, $42, $43, $44, $45, $46)"
+    };
+}
+
+const COMMIT: &str = concat!("SELECT ", call_function!());
+
+/// Registers the pending update of a memory as well, if the function commits.
+const COMMIT_WITH_MEMORY_UPDATE: &str = concat!(
+    "WITH committed AS (SELECT ",
+    call_function!(),
+    " AS is_committed), \
+    added AS (\
+        INSERT INTO memory_news (thread_id, user_id, agent, number, tries, due_at) \
+        SELECT $2, $47, $48, 1, 0, $49 FROM committed WHERE is_committed \
+        ON CONFLICT (thread_id, user_id, agent) DO UPDATE SET number = memory_news.number + 1, tries = 0, due_at = excluded.due_at) \
+    SELECT is_committed FROM committed"
+);
 
 /// Arguments of the function, as far as they are bound. Each `bind_*` function here binds the next
 /// ones, in the order of the function's parameters.
@@ -54,8 +72,16 @@ pub(super) fn commit<'a>(
             return Ok(Prepared::Unsuited);
         }
         heavy_poll(new_messages(&commit.checkpoints)).await;
-        let arguments = arguments(commit).0.map_err(sqlx::Error::Encode)?;
-        let is_committed: bool = sqlx::query_scalar_with(COMMIT, arguments)
+        let (mut sql, mut bound) = (COMMIT, arguments(commit));
+        if let Some(update) = AddedUpdate::of(commit) {
+            sql = COMMIT_WITH_MEMORY_UPDATE;
+            bound = bound
+                .bind(update.user)
+                .bind(update.agent)
+                .bind(update.due_at);
+        }
+        let arguments = bound.0.map_err(sqlx::Error::Encode)?;
+        let is_committed: bool = sqlx::query_scalar_with(sql, arguments)
             .fetch_one(pool)
             .await?;
         Ok(if is_committed {

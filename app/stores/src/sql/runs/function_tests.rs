@@ -5,7 +5,7 @@ use deerflow_core::state::{StateUpdate, ThreadState};
 use deerflow_runtime::runs::store::{CallEntry, CallProgress, NewRun, RunCommit, RunEnd};
 use deerflow_runtime::runs::{RunRecord, RunStatus, UserRunLimits};
 use deerflow_runtime::testkit::{
-    self, checkpoint_write, end_in, event, message, new_run, on_temporary_thread,
+    self, checkpoint_write, end_in, event, memory_update, message, new_run, on_temporary_thread,
 };
 use sea_orm::DbBackend;
 use serde_json::json;
@@ -129,14 +129,19 @@ async fn usual_run_needs_functions_only_and_all_its_rows_are_written() {
             ..end_in(RunStatus::Success)
         }),
         events: vec![event("t1", "r1", "third")],
+        memory_update: Some(memory_update()),
         ..commit_of(&run, 2)
     };
     assert!(rig.is_committed(&ended).await);
     assert_eq!(rig.statuses().await, "success / idle");
     let rest = "\
         SELECT (SELECT MAX(seq) FROM run_events) || ' ' || (SELECT COUNT(*) FROM tool_calls) || ' ' || \
-            (SELECT COUNT(recipe_json) FROM runs) || ' ' || (SELECT display_name FROM threads_meta)";
-    assert_eq!(rig.text(rest).await, "3 0 0 a title");
+            (SELECT COUNT(recipe_json) FROM runs) || ' ' || (SELECT display_name FROM threads_meta) || ' ' || \
+            (SELECT concat_ws(' ', thread_id, user_id, agent, number, due_at) FROM memory_news)";
+    assert_eq!(
+        rig.text(rest).await,
+        "3 0 0 a title t1 ann  1 1700000002000002"
+    );
     assert!(rig.admit(&new_run("r2", "t1")).await.is_some());
     assert_eq!(rig.statuses().await, "success starting / busy");
 }

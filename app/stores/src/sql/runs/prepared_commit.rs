@@ -21,6 +21,7 @@ use crate::db::entity::{micros, plain, short_title};
 use crate::db::json::json_text;
 use crate::db::tx::Prepared;
 use crate::sql::checkpoints::insert_checkpoints;
+use crate::sql::memories::AddedUpdate;
 use crate::sql::requests::STORE_VALUES;
 use crate::sql::run_events::insert_events;
 use crate::sql::usage::insert_usage;
@@ -70,6 +71,9 @@ pub(super) fn commit(
         None => update_run(connection, commit, status, batch)?,
     }
     write_calls(connection, commit)?;
+    if let Some(update) = AddedUpdate::of(commit) {
+        update.insert(connection)?;
+    }
     insert_events(connection, &commit.events)?;
     insert_checkpoints(connection, &commit.checkpoints)?;
     Ok(Prepared::Done(Ok(ThreadOutcome::Retained)))

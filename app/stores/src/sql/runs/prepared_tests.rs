@@ -4,7 +4,7 @@ use deerflow_core::clock::{Clock, SystemClock};
 use deerflow_core::tasks::Tasks;
 use deerflow_runtime::runs::store::{NewRun, RunCommit, RunEnd};
 use deerflow_runtime::runs::{RunStatus, ThreadStatus};
-use deerflow_runtime::testkit::new_run;
+use deerflow_runtime::testkit::{memory_update, new_run};
 use rusqlite::Connection;
 use sea_orm::DbBackend;
 
@@ -97,11 +97,17 @@ async fn usual_runs_of_a_thread_need_prepared_statements_only() {
         assert_eq!(rig.statuses(id), ("running".to_owned(), "busy".to_owned()));
         let ended = RunCommit {
             end: Some(end()),
+            memory_update: Some(memory_update()),
             ..commit_of(&run, 2)
         };
         assert!(rig.is_committed(&ended));
         assert_eq!(rig.statuses(id), ("success".to_owned(), "idle".to_owned()));
     }
+    let updates =
+        "SELECT concat_ws(' ', thread_id, user_id, agent, number, due_at) FROM memory_news";
+    let update = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
+    let updates = rig.connection.query_row(updates, [], update);
+    assert_eq!(updates.unwrap(), "t1 ann  2 1700000002000002");
 }
 
 #[tokio::test]

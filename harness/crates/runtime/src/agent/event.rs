@@ -10,6 +10,7 @@ use super::middleware_action::MiddlewareAction;
 use super::subagent::SubagentEvent;
 use super::task::{Task, TaskEnd, TaskInput};
 use crate::checkpoint::PendingTask;
+use crate::user_memory::MemoryUpdate;
 use deerflow_core::messages::{Message, MessageChunk, UsageMetadata};
 use deerflow_core::state::{StateUpdate, ThreadState};
 
@@ -56,6 +57,8 @@ pub enum AgentEvent {
         /// SHA-256 of the text, in hex.
         content_sha256: Arc<str>,
     },
+    /// A user memory is to be updated from the thread. The next commit of the run registers it.
+    MemoryUpdate(Box<MemoryUpdate>),
     /// A middleware rejected a call, suspended it or removed it from an answer; for the journal.
     MiddlewareAction(Box<MiddlewareAction>),
     /// A model call completed; for the journal and the token count.

@@ -14,6 +14,7 @@ use crate::checkpoint::CheckpointWrite;
 use crate::definition::{RunCompletionData, RunRecord, RunStatus, StoreError};
 use crate::ports::{CommitError, NewRunEvent, RunCommit, RunEnd, RuntimePorts};
 use crate::termination::commit_until_stored;
+use crate::user_memory::MemoryUpdate;
 use deerflow_core::fail_points;
 
 /// Time for which writes are buffered before they are committed. With it, a short run needs two
@@ -97,6 +98,12 @@ impl CommitBuffer {
     /// Sets the totals so far. They are written with the next commit.
     pub(super) fn set_usage(&mut self, so_far: RunCompletionData) {
         self.pending().so_far = Some(Box::new(so_far));
+    }
+
+    /// Buffers the pending update of a user memory.
+    pub(super) fn update_memory(&mut self, update: Box<MemoryUpdate>) {
+        self.pending().memory_update = Some(update);
+        self.schedule_flush();
     }
 
     /// Buffers the progress of a call. A caller waits for it, so it is flushed at once.
@@ -264,6 +271,7 @@ impl CommitBuffer {
             checkpoints: std::mem::take(&mut pending.checkpoints),
             calls: std::mem::take(&mut pending.calls),
             so_far: pending.so_far.take(),
+            memory_update: pending.memory_update.take(),
             at,
             ..pending.clone()
         };
@@ -283,3 +291,7 @@ impl CommitBuffer {
         self.pending().batch += 1;
     }
 }
+
+#[cfg(test)]
+#[path = "commit_buffer_tests.rs"]
+mod tests;

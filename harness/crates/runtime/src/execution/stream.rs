@@ -189,6 +189,7 @@ impl Execution {
                 let rows = self.callbacks.flush();
                 self.commit_buffer.events(rows);
             }
+            AgentEvent::MemoryUpdate(update) => self.commit_buffer.update_memory(update),
             AgentEvent::AwaitingInput => {
                 self.ports
                     .bridge

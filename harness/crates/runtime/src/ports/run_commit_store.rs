@@ -12,6 +12,7 @@ use super::webhook_outbox::WebhookCall;
 use crate::agent::CallEntry;
 use crate::checkpoint::CheckpointWrite;
 use crate::definition::{RunCompletionData, RunStatus, StopReason, ThreadStatus};
+use crate::user_memory::MemoryUpdate;
 use deerflow_core::ids::{RunId, ThreadId};
 
 /// End of a run, written once.
@@ -79,6 +80,10 @@ pub struct RunCommit {
     pub calls: Vec<CallEntry>,
     /// Usage and message totals so far; later attempts continue from them.
     pub so_far: Option<Box<RunCompletionData>>,
+    /// Pending update of a user memory, registered for the thread as by
+    /// [`UserMemoryStore::note`](crate::user_memory::UserMemoryStore::note). A store without user
+    /// memories ignores it.
+    pub memory_update: Option<Box<MemoryUpdate>>,
     /// End of the run.
     pub end: Option<RunEnd>,
     /// Current time.
@@ -100,6 +105,7 @@ impl RunCommit {
             checkpoints,
             calls,
             so_far: None,
+            memory_update: None,
             end: None,
             at,
         }

@@ -8,6 +8,7 @@
 pub mod checkpoint_history;
 pub mod checkpointer;
 pub mod memories;
+pub mod memory_updates;
 pub mod node_notifier;
 pub mod nodes;
 pub mod repeated_commits;
@@ -39,6 +40,7 @@ use crate::runs::{
     RunRequest, RunScope, RunStatus, ThreadStatus, UserRunLimits,
 };
 use crate::stream_bridge::StreamLog;
+use crate::user_memory::{MemoryScope, MemoryUpdate};
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::{CheckpointId, NodeId, RunId, ThreadId};
 use deerflow_core::messages::Message;
@@ -247,6 +249,14 @@ pub fn end_in(status: RunStatus) -> RunEnd {
         discard_checkpoints: false,
         forget_calls: false,
     }
+}
+
+/// Returns an update of the memory of [`USER`].
+pub fn memory_update() -> Box<MemoryUpdate> {
+    Box::new(MemoryUpdate {
+        scope: MemoryScope::of_user(USER),
+        due: at(2),
+    })
 }
 
 /// Returns a message event of [`USER`].

@@ -6,4 +6,4 @@ mod store;
 
 pub use document::{Fact, FactSource, HistoryNotes, MemoryDocument, Note, QUARANTINED, UserNotes};
 pub use in_memory::InMemoryUserMemoryStore;
-pub use store::{MemoryScope, PendingUpdate, StoredMemory, UserMemoryStore};
+pub use store::{MemoryScope, MemoryUpdate, PendingUpdate, StoredMemory, UserMemoryStore};

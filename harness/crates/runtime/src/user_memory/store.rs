@@ -36,6 +36,15 @@ pub struct StoredMemory {
     pub edits: i64,
 }
 
+/// Update of a memory that a run registers with a commit, for its thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryUpdate {
+    /// Scope of the memory to update.
+    pub scope: MemoryScope,
+    /// Time at which the update is due.
+    pub due: DateTime<Utc>,
+}
+
 /// Pending update of a thread, claimed by a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingUpdate {
