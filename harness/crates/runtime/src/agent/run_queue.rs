@@ -124,13 +124,12 @@ impl<T> QueueReceiver<T> {
     /// wakes the task.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let progress = ready!(coop::poll_proceed(cx));
-        let waker = cx.waker().clone();
         let (received, _waker) = {
             let mut queue = self.0.lock();
             match queue.pop() {
                 Some(value) => (Poll::Ready(Some(value)), queue.receiver.take()),
                 None if queue.senders == 0 => (Poll::Ready(None), queue.receiver.take()),
-                None => (Poll::Pending, queue.receiver.replace(waker)),
+                None => (Poll::Pending, queue.receiver.replace(cx.waker().clone())),
             }
         };
         if received.is_ready() {
