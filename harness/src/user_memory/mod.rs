@@ -1,6 +1,7 @@
 //! Long-term memory of a user across conversations.
 //!
-//! A run registers a pending update of its thread ([`UserMemories::note`]). After the thread has
+//! A run registers a pending update of its thread, by a write ([`UserMemories::note`]) or with a
+//! commit ([`UserMemories::updated_by_commits`]). After the thread has
 //! been quiet for a while, a `worker` reads the messages since the last update (`dialogue`), calls
 //! a model to extract lasting information (`learn`), and merges it into the user's document
 //! (`document`, [`merge`]). Agents read the memory as text within a token budget ([`render`]).

@@ -71,7 +71,11 @@ impl UserMemories {
     }
 
     /// Declares that the commits of runs register updates in this store, because both are in one
-    /// database ([`RunCommit::memory_update`]). A run then registers its update with its end.
+    /// database ([`RunCommit::memory_update`]). A run then registers its update with its next
+    /// commit, which is usually that of its end, instead of a write of its own.
+    ///
+    /// Requires a run store that passes `memory_update_suite!`: any other ignores the updates, such
+    /// as the stores in memory.
     ///
     /// [`RunCommit::memory_update`]: crate::runtime::runs::store::RunCommit::memory_update
     #[must_use]

@@ -1,4 +1,4 @@
-//! Events that a socket sends when its client has made its subscriptions.
+//! Events to send on a socket, in the order of their positions.
 
 use std::collections::BTreeMap;
 use std::future;
@@ -7,17 +7,26 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
 
-/// Time in which further subscriptions join a replay. Clients subscribe to several channels at
-/// once, in frames of their own, and ignore the events of one subscription that precede the end of
-/// the run that another one has got.
+/// Time after a subscription in which a further one delays the events.
 const JOIN_TIMEOUT: Duration = Duration::from_millis(20);
+/// Maximum delay of the events.
+const MAX_DELAY: Duration = Duration::from_millis(200);
 
-/// Events to send, in the order of their positions.
+/// Events to send, by position.
+///
+/// A client that subscribes to several channels at once sends a frame for each. When it has received
+/// the end of a run, it ignores earlier events of its other subscriptions. So the events are delayed
+/// until the subscriptions are complete.
 #[derive(Debug, Default)]
 pub(super) struct PendingEvents {
     by_seq: BTreeMap<u64, Message>,
-    /// Time at which they are sent. `None` unless further subscriptions may join.
-    due: Option<Instant>,
+    delay: Option<Delay>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Delay {
+    ends_at: Instant,
+    limit: Instant,
 }
 
 impl PendingEvents {
@@ -25,31 +34,38 @@ impl PendingEvents {
         self.by_seq.insert(seq, event);
     }
 
-    /// Waits for further subscriptions, unless it waits already.
-    pub(super) fn wait_for_others(&mut self) {
-        self.due
-            .get_or_insert_with(|| Instant::now() + JOIN_TIMEOUT);
+    /// Delays the events by [`JOIN_TIMEOUT`] from now, and by [`MAX_DELAY`] at most in total.
+    pub(super) fn delay(&mut self) {
+        let now = Instant::now();
+        let limit = self.delay.map_or(now + MAX_DELAY, |delay| delay.limit);
+        let ends_at = limit.min(now + JOIN_TIMEOUT);
+        self.delay = Some(Delay { ends_at, limit });
     }
 
-    pub(super) fn is_waiting(&self) -> bool {
-        self.due.is_some()
+    pub(super) fn is_delayed(&self) -> bool {
+        self.delay.is_some()
     }
 
-    /// Returns a future that completes when no further subscription joins. It never completes
-    /// unless the events are waiting.
+    /// Reports whether the events were delayed by [`MAX_DELAY`].
+    pub(super) fn is_overdue(&self) -> bool {
+        self.delay
+            .is_some_and(|delay| Instant::now() >= delay.limit)
+    }
+
+    /// Returns a future that completes when the delay ends. It never completes if there is none.
     pub(super) fn due(&self) -> impl Future<Output = ()> + use<> {
-        let due = self.due;
+        let ends_at = self.delay.map(|delay| delay.ends_at);
         async move {
-            match due {
-                Some(due) => sleep_until(due).await,
+            match ends_at {
+                Some(ends_at) => sleep_until(ends_at).await,
                 None => future::pending().await,
             }
         }
     }
 
-    /// Takes the events, with their positions. The wait is over.
+    /// Takes the events, with their positions, and ends the delay.
     pub(super) fn take(&mut self) -> BTreeMap<u64, Message> {
-        self.due = None;
+        self.delay = None;
         std::mem::take(&mut self.by_seq)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use harness::ids::ThreadId;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
@@ -120,13 +120,21 @@ impl SocketSession {
             tokio::select! {
                 frame = stream.next() => match frame {
                     None => return Ok(()),
-                    Some(frame) => {
-                        self.receive(frame?, stream).await?;
-                        stream.get_mut().message_handled();
-                    }
+                    Some(frame) => self.receive(frame?, stream).await?,
                 },
-                () = self.pending.due() => self.send_pending(stream).await?,
-                is_open = self.reader.changed(), if !self.pending.is_waiting() => {
+                () = self.pending.due() => {
+                    // A subscription that has arrived was sent at once with those before it.
+                    let frame = match self.pending.is_overdue() {
+                        true => None,
+                        false => stream.next().now_or_never(),
+                    };
+                    match frame {
+                        None => self.send_pending(stream).await?,
+                        Some(None) => return Ok(()),
+                        Some(Some(frame)) => self.receive(frame?, stream).await?,
+                    }
+                }
+                is_open = self.reader.changed(), if !self.pending.is_delayed() => {
                     self.collect_events()?;
                     self.send_pending(stream).await?;
                     if !is_open {
@@ -182,8 +190,14 @@ impl SocketSession {
         Ok(stream.flush().await?)
     }
 
-    /// Handles a frame of the client.
+    /// Handles a frame of the client, and releases its memory.
     async fn receive(&mut self, frame: Message, stream: &mut Stream) -> Result<(), Ending> {
+        self.handle(frame, stream).await?;
+        stream.get_mut().message_handled();
+        Ok(())
+    }
+
+    async fn handle(&mut self, frame: Message, stream: &mut Stream) -> Result<(), Ending> {
         let body = match &frame {
             Message::Text(text) => parse_within(text.as_bytes(), self.memory.as_ref()).await,
             Message::Binary(_) => Err(ApiError::BadRequest(
@@ -204,12 +218,11 @@ impl SocketSession {
             Ok(command) => command,
             Err(Malformed { id, error }) => return self.reply(&id, Err(error), stream).await,
         };
-        let method = command.method.as_str();
-        if !matches!(method, "subscription.subscribe" | "subscription.reconnect") {
-            self.send_pending(stream).await?;
-        }
         match self.execute(&command).await {
-            Ok(Outcome::Result(result)) => self.reply(&command.id, Ok(result), stream).await,
+            Ok(Outcome::Result(result)) => {
+                self.send_pending(stream).await?;
+                self.reply(&command.id, Ok(result), stream).await
+            }
             Ok(Outcome::Subscribe(subscribe)) => self.add(&command.id, *subscribe, stream).await,
             Err(error) => self.reply(&command.id, Err(error), stream).await,
         }
@@ -291,14 +304,16 @@ impl SocketSession {
     ) -> Result<(), Ending> {
         // Published events that other subscriptions select are not counted as replayed.
         while self.collect_events()? {}
-        self.pending.wait_for_others();
         let mut position = selection.since.unwrap_or_default();
         let added = self
             .subscriptions
             .add(selection, position, former.as_deref());
         let id = match added {
             Ok(id) => id,
-            Err(error) => return self.reply(command, Err(error), stream).await,
+            Err(error) => {
+                self.pending.delay();
+                return self.reply(command, Err(error), stream).await;
+            }
         };
         let mut replayed = 0;
         loop {
@@ -315,6 +330,7 @@ impl SocketSession {
                 _ => break,
             }
         }
+        self.pending.delay();
         let result = json!({ "subscription_id": id, "replayed_events": replayed });
         self.reply(command, Ok(result), stream).await
     }

@@ -243,6 +243,7 @@ async fn subscriptions_sent_at_once_share_one_order() {
     }
     for answer in &answers {
         assert_ne!(answer["result"]["replayed_events"], 0, "{answer}");
+        assert_eq!(answer["meta"]["applied_through_seq"], 0, "{answer}");
     }
     let seqs: Vec<_> = socket
         .events
@@ -253,6 +254,25 @@ async fn subscriptions_sent_at_once_share_one_order() {
     let last = socket.events.last().expect("an event");
     assert_eq!(root(std::slice::from_ref(last)), ["completed"]);
     assert!(seqs.len() > root(&socket.events).len(), "{seqs:?}");
+}
+
+#[tokio::test]
+async fn events_of_a_subscription_precede_later_answers() {
+    let gateway = Gateway::new();
+    let address = served(&gateway).await;
+    let thread = fresh();
+    start(&gateway, &thread, "say hi").await;
+    let mut watcher = connect(address, &thread, &[]).await.expect("a socket");
+    watcher.subscribe(json!(["lifecycle"])).await;
+    watcher.read(1).await;
+    let mut socket = connect(address, &thread, &[]).await.expect("a socket");
+    let subscribed = socket.subscribe(json!(["lifecycle"])).await;
+    // The next command is sent while the events are delayed.
+    let tree = socket.command("agent.getTree", json!({})).await;
+    let replayed = subscribed["replayed_events"].as_u64().expect("a number");
+    assert_eq!(socket.events.len() as u64, replayed);
+    let last = socket.events.last().expect("an event");
+    assert_eq!(tree["meta"]["applied_through_seq"], last["seq"]);
 }
 
 #[tokio::test]

@@ -9,10 +9,22 @@ use rusqlite::{Connection, params};
 use crate::db::entity::{micros, plain};
 use crate::db::statement_batch::StatementBatch;
 
-const ADD_PENDING: &str = "\
-    INSERT INTO memory_news (thread_id, user_id, agent, number, tries, due_at) VALUES (?, ?, ?, 1, 0, ?) \
-    ON CONFLICT (thread_id, user_id, agent) DO UPDATE SET number = memory_news.number + 1, tries = 0, due_at = excluded.due_at \
-    RETURNING 'noted'";
+macro_rules! insert_update {
+    ($values:literal) => {
+        concat!(
+            "INSERT INTO memory_news (thread_id, user_id, agent, number, tries, due_at) ",
+            $values,
+            " ON CONFLICT (thread_id, user_id, agent) \
+            DO UPDATE SET number = memory_news.number + 1, tries = 0, due_at = excluded.due_at"
+        )
+    };
+}
+pub(crate) use insert_update;
+
+const ADD_PENDING: &str = concat!(
+    insert_update!("VALUES (?, ?, ?, 1, 0, ?)"),
+    " RETURNING 'noted'"
+);
 
 /// Row of a pending update. A later one of the same thread replaces its due time.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 mod added_update;
 mod prepared;
 
-pub(crate) use added_update::AddedUpdate;
+pub(crate) use added_update::{AddedUpdate, insert_update};
 
 use std::collections::BTreeSet;
 
@@ -22,9 +22,8 @@ use crate::db::connect::Database;
 use crate::db::entity::{memory, memory_news, micros, plain};
 use crate::db::error::read;
 use crate::db::json::{from_json, json_text};
-use crate::db::space::WriteClass;
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::{FastWork, Prepared, TxError, TxFuture};
+use crate::db::tx::{Prepared, TxError, TxFuture};
 use added_update::key;
 
 /// User memory store over SQL.
@@ -176,14 +175,7 @@ impl UserMemoryStore for SqlMemoryStore {
         due: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         let added = AddedUpdate::new(thread, scope, due);
-        let fast = FastWork {
-            sqlite: prepared::add,
-            postgres: None,
-        };
-        self.db
-            .writes()
-            .run_fast(WriteClass::Progress, added, add, Some(fast))
-            .await
+        self.db.writes().run(added, add).await
     }
 
     async fn take(

@@ -1,12 +1,10 @@
-//! Prepared statements of SQLite for what each run does with a memory.
+//! Prepared statement of SQLite that reads a memory, as each run does.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use sea_orm::DbErr;
 
-use super::added_update::AddedUpdate;
 use crate::db::entity::memory;
 use crate::db::tx::Prepared;
-use deerflow_runtime::runs::store::StoreError;
 
 /// Maximum length of a document that is read in the caller's thread, in bytes. An imported document
 /// can have several megabytes.
@@ -40,15 +38,6 @@ pub(super) fn row(
         Some(None) => Prepared::Unsuited,
         found => Prepared::Done(Ok(found.flatten())),
     })
-}
-
-/// Adds a pending update of a thread.
-pub(super) fn add(
-    connection: &Connection,
-    added: &AddedUpdate,
-) -> rusqlite::Result<Prepared<(), StoreError>> {
-    added.insert(connection)?;
-    Ok(Prepared::Done(Ok(())))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Usual memories need prepared statements only.
+//! Usual memories are read by the prepared statement.
 
 use deerflow_core::tasks::Tasks;
 
@@ -12,26 +12,6 @@ async fn database() -> (tempfile::TempDir, Database, Connection) {
     let database = Database::open(&config, &Tasks::new()).await.unwrap();
     let connection = Connection::open(directory.path().join(DATABASE_FILE)).unwrap();
     (directory, database, connection)
-}
-
-#[tokio::test]
-async fn repeated_update_of_a_thread_is_counted() {
-    let (_directory, _database, connection) = database().await;
-    for due_at in [1, 2] {
-        let added = AddedUpdate {
-            thread: "t".to_owned(),
-            user: "ann".to_owned(),
-            agent: String::new(),
-            due_at,
-        };
-        assert!(matches!(
-            add(&connection, &added),
-            Ok(Prepared::Done(Ok(())))
-        ));
-    }
-    let sql = "SELECT number, due_at FROM memory_news";
-    let row = connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
-    assert_eq!(row.unwrap(), (2, 2));
 }
 
 #[tokio::test]

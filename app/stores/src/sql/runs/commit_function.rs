@@ -20,7 +20,7 @@ use crate::db::entity::{checkpoint, micros, plain, short_title};
 use crate::db::json::json_text;
 use crate::db::tx::Prepared;
 use crate::sql::checkpoints::{new_messages, new_row, positions_to_verify, signed};
-use crate::sql::memories::AddedUpdate;
+use crate::sql::memories::{AddedUpdate, insert_update};
 use crate::sql::usage::token_counts;
 
 macro_rules! call_function {
@@ -37,12 +37,9 @@ const COMMIT: &str = concat!("SELECT ", call_function!());
 const COMMIT_WITH_MEMORY_UPDATE: &str = concat!(
     "WITH committed AS (SELECT ",
     call_function!(),
-    " AS is_committed), \
-    added AS (\
-        INSERT INTO memory_news (thread_id, user_id, agent, number, tries, due_at) \
-        SELECT $2, $47, $48, 1, 0, $49 FROM committed WHERE is_committed \
-        ON CONFLICT (thread_id, user_id, agent) DO UPDATE SET number = memory_news.number + 1, tries = 0, due_at = excluded.due_at) \
-    SELECT is_committed FROM committed"
+    " AS is_committed), added AS (",
+    insert_update!("SELECT $2, $47, $48, 1, 0, $49 FROM committed WHERE is_committed"),
+    ") SELECT is_committed FROM committed"
 );
 
 /// Arguments of the function, as far as they are bound. Each `bind_*` function here binds the next

@@ -129,7 +129,7 @@ async fn usual_run_needs_functions_only_and_all_its_rows_are_written() {
             ..end_in(RunStatus::Success)
         }),
         events: vec![event("t1", "r1", "third")],
-        memory_update: Some(memory_update()),
+        memory_update: Some(memory_update(2)),
         ..commit_of(&run, 2)
     };
     assert!(rig.is_committed(&ended).await);

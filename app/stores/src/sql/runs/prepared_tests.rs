@@ -97,7 +97,7 @@ async fn usual_runs_of_a_thread_need_prepared_statements_only() {
         assert_eq!(rig.statuses(id), ("running".to_owned(), "busy".to_owned()));
         let ended = RunCommit {
             end: Some(end()),
-            memory_update: Some(memory_update()),
+            memory_update: Some(memory_update(2)),
             ..commit_of(&run, 2)
         };
         assert!(rig.is_committed(&ended));

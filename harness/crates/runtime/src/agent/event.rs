@@ -57,7 +57,7 @@ pub enum AgentEvent {
         /// SHA-256 of the text, in hex.
         content_sha256: Arc<str>,
     },
-    /// A user memory is to be updated from the thread. The next commit of the run registers it.
+    /// Pending update of a user memory from the thread. The next commit of the run registers it.
     MemoryUpdate(Box<MemoryUpdate>),
     /// A middleware rejected a call, suspended it or removed it from an answer; for the journal.
     MiddlewareAction(Box<MiddlewareAction>),

@@ -187,11 +187,24 @@ impl CommitBuffer {
         }
     }
 
-    /// Commits the remaining writes and the end.
+    /// Commits the remaining writes and the end. The update of a memory is omitted if the store
+    /// rejects the commit with it: the next run of the thread registers another one.
     pub(super) async fn finish(&mut self, end: RunEnd) -> Result<(), CommitFailure> {
         self.next_batch();
         self.pending().calls.clear();
         self.pending().end = Some(end);
+        let ended = commit_end(&mut self.pending, &self.ports).await;
+        let Err(CommitFailure::Steps(error)) = &ended else {
+            return ended;
+        };
+        if self.pending().memory_update.take().is_none() {
+            return ended;
+        }
+        tracing::warn!(
+            run_id = %self.pending.run_id, %error,
+            "cannot store the end of the run with its memory update, storing it without the update"
+        );
+        self.next_batch();
         commit_end(&mut self.pending, &self.ports).await
     }
 
@@ -207,6 +220,7 @@ impl CommitBuffer {
         let bare = RunCommit {
             events: Vec::new(),
             checkpoints: Vec::new(),
+            memory_update: None,
             end: Some(end),
             ..RunCommit::clone(&self.pending)
         };

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use chrono::DateTime;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -12,24 +11,30 @@ use crate::agent::{
     Agent, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStream, AssistantInfo,
     EventReceiver, RunContext, StopKind, UnknownAssistant,
 };
+use crate::definition::{RunStatus, StoreError};
 use crate::in_memory::runtime_in_memory;
 use crate::ports::{CommitError, RunCommit, RunCommitStore, RuntimePorts};
 use crate::runs::RunWaits;
 use crate::test_support::*;
-use crate::user_memory::{MemoryScope, MemoryUpdate};
+use crate::testkit::memory_update;
 
-/// Store that retains the commits that were sent to it.
+/// Store that retains the commits that it stored.
 #[derive(Debug)]
 struct RecordingStore {
     store: Arc<dyn RunCommitStore>,
+    rejects_memory_updates: bool,
     commits: Mutex<Vec<Arc<RunCommit>>>,
 }
 
 #[async_trait]
 impl RunCommitStore for RecordingStore {
     async fn commit(&self, commit: Arc<RunCommit>) -> Result<(), CommitError> {
-        self.commits.lock().push(commit.clone());
-        self.store.commit(commit).await
+        if self.rejects_memory_updates && commit.memory_update.is_some() {
+            return Err(StoreError::Failed("the table is damaged".to_owned()).into());
+        }
+        self.store.commit(commit.clone()).await?;
+        self.commits.lock().push(commit);
+        Ok(())
     }
 }
 
@@ -37,17 +42,10 @@ impl RunCommitStore for RecordingStore {
 #[derive(Debug)]
 struct Remembering;
 
-fn memory_update() -> Box<MemoryUpdate> {
-    Box::new(MemoryUpdate {
-        scope: MemoryScope::of_user("ann"),
-        due: DateTime::UNIX_EPOCH,
-    })
-}
-
 impl Agent for Remembering {
     fn stream(&self, _input: AgentInput, ctx: RunContext, events: EventReceiver) -> AgentStream {
         let driver = async move {
-            ctx.sink.emit(AgentEvent::MemoryUpdate(memory_update()));
+            ctx.sink.emit(AgentEvent::MemoryUpdate(memory_update(1)));
             Ok(AgentOutcome {
                 kind: StopKind::Completed,
                 stop_reason: None,
@@ -76,22 +74,40 @@ impl AgentResolver for Remembering {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn memory_update_is_committed_with_the_end_of_the_run() {
+/// Runs the agent, and returns the commits that were stored.
+async fn stored_commits(rejects_memory_updates: bool) -> Vec<Arc<RunCommit>> {
     let ports = runtime_in_memory(Arc::new(Remembering)).unwrap();
     let recorder = Arc::new(RecordingStore {
         store: ports.commit.clone(),
+        rejects_memory_updates,
         commits: Mutex::default(),
     });
     let commit: Arc<dyn RunCommitStore> = recorder.clone();
     let process = over(RuntimePorts { commit, ..ports });
     let waits = RunWaits::new(process.runtime());
-    as_user(waits.create(spec("any"))).await.unwrap();
-    let commits = recorder.commits.lock();
+    let (_run, outcome) = as_user(waits.create(spec("any"))).await.unwrap();
+    outcome.await;
+    std::mem::take(&mut *recorder.commits.lock())
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_update_is_committed_with_the_end_of_the_run() {
+    let commits = stored_commits(false).await;
     let updates: Vec<_> = commits
         .iter()
         .filter_map(|commit| commit.memory_update.clone().zip(commit.end.as_ref()))
         .map(|(update, _)| update)
         .collect();
-    assert_eq!(updates, [memory_update()], "{commits:?}");
+    assert_eq!(updates, [memory_update(1)], "{commits:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn end_is_stored_if_its_memory_update_is_rejected() {
+    let commits = stored_commits(true).await;
+    let ends: Vec<_> = commits
+        .iter()
+        .filter_map(|commit| commit.end.as_ref())
+        .map(|end| end.status)
+        .collect();
+    assert_eq!(ends, [RunStatus::Success], "{commits:?}");
 }

@@ -80,9 +80,9 @@ pub struct RunCommit {
     pub calls: Vec<CallEntry>,
     /// Usage and message totals so far; later attempts continue from them.
     pub so_far: Option<Box<RunCompletionData>>,
-    /// Pending update of a user memory, registered for the thread as by
-    /// [`UserMemoryStore::note`](crate::user_memory::UserMemoryStore::note). A store without user
-    /// memories ignores it.
+    /// Pending update of a user memory, at most one per commit, registered for the thread as by
+    /// [`UserMemoryStore::note`](crate::user_memory::UserMemoryStore::note). Ignored by a store
+    /// without user memories, and at the end of a temporary thread.
     pub memory_update: Option<Box<MemoryUpdate>>,
     /// End of the run.
     pub end: Option<RunEnd>,

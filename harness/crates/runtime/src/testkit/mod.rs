@@ -251,11 +251,11 @@ pub fn end_in(status: RunStatus) -> RunEnd {
     }
 }
 
-/// Returns an update of the memory of [`USER`].
-pub fn memory_update() -> Box<MemoryUpdate> {
+/// Returns an update of the memory of [`USER`], due at `at(due)`.
+pub fn memory_update(due: i64) -> Box<MemoryUpdate> {
     Box::new(MemoryUpdate {
         scope: MemoryScope::of_user(USER),
-        due: at(2),
+        due: at(due),
     })
 }
 
