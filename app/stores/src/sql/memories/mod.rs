@@ -1,9 +1,9 @@
 //! User memory store over SQL.
 
-mod added_update;
 mod prepared;
+mod registered_update;
 
-pub(crate) use added_update::{AddedUpdate, insert_update};
+pub(crate) use registered_update::{add_update, insert_update, key, update_statement};
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use deerflow_core::ids::ThreadId;
 use deerflow_runtime::runs::store::StoreError;
 use deerflow_runtime::user_memory::{
-    MemoryDocument, MemoryScope, PendingUpdate, StoredMemory, UserMemoryStore,
+    MemoryDocument, MemoryScope, MemoryUpdate, PendingUpdate, StoredMemory, UserMemoryStore,
 };
 use sea_orm::{
     ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter, QueryResult, QuerySelect,
@@ -24,7 +24,6 @@ use crate::db::error::read;
 use crate::db::json::{from_json, json_text};
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::{Prepared, TxError, TxFuture};
-use added_update::key;
 
 /// User memory store over SQL.
 #[derive(Debug, Clone)]
@@ -174,8 +173,9 @@ impl UserMemoryStore for SqlMemoryStore {
         thread: &ThreadId,
         due: DateTime<Utc>,
     ) -> Result<(), StoreError> {
-        let added = AddedUpdate::new(thread, scope, due);
-        self.db.writes().run(added, add).await
+        let scope = scope.clone();
+        let registered = (thread.clone(), MemoryUpdate { scope, due });
+        self.db.writes().run(registered, register).await
     }
 
     async fn take(
@@ -268,10 +268,13 @@ impl UserMemoryStore for SqlMemoryStore {
     }
 }
 
-fn add<'a>(tx: &'a DatabaseTransaction, added: &'a AddedUpdate) -> TxFuture<'a, ()> {
+fn register<'a>(
+    tx: &'a DatabaseTransaction,
+    (thread, update): &'a (ThreadId, MemoryUpdate),
+) -> TxFuture<'a, ()> {
     Box::pin(async move {
         let mut statements = StatementBatch::new(tx);
-        added.add_to(&mut statements);
+        add_update(&mut statements, thread, update);
         Ok(statements.run(tx).await.map(drop)?)
     })
 }

@@ -28,7 +28,7 @@ use crate::sql::checkpoints::{
     new_messages, refuse_incomplete,
 };
 use crate::sql::feedback::delete_feedback;
-use crate::sql::memories::AddedUpdate;
+use crate::sql::memories::add_update;
 use crate::sql::requests::store_values;
 use crate::sql::run_events::{add_events, delete_thread_events};
 use crate::sql::usage::add_usage;
@@ -116,8 +116,8 @@ async fn write(
         delete_temporary_thread(tx, &commit.thread_id, &commit.run_id, completion).await?;
         return Ok(outcome);
     }
-    if let Some(update) = AddedUpdate::of(commit) {
-        update.add_to(&mut statements);
+    if let Some(update) = &commit.memory_update {
+        add_update(&mut statements, &commit.thread_id, update);
     }
     add_events(&mut statements, &commit.events);
     if commit

@@ -20,7 +20,7 @@ use crate::db::entity::{checkpoint, micros, plain, short_title};
 use crate::db::json::json_text;
 use crate::db::tx::Prepared;
 use crate::sql::checkpoints::{new_messages, new_row, positions_to_verify, signed};
-use crate::sql::memories::{AddedUpdate, insert_update};
+use crate::sql::memories::{key, update_statement};
 use crate::sql::usage::token_counts;
 
 macro_rules! call_function {
@@ -38,7 +38,7 @@ const COMMIT_WITH_MEMORY_UPDATE: &str = concat!(
     "WITH committed AS (SELECT ",
     call_function!(),
     " AS is_committed), added AS (",
-    insert_update!("SELECT $2, $47, $48, 1, 0, $49 FROM committed WHERE is_committed"),
+    update_statement!("SELECT $2, $47, $48, 1, 0, $49 FROM committed WHERE is_committed"),
     ") SELECT is_committed FROM committed"
 );
 
@@ -70,12 +70,10 @@ pub(super) fn commit<'a>(
         }
         heavy_poll(new_messages(&commit.checkpoints)).await;
         let (mut sql, mut bound) = (COMMIT, arguments(commit));
-        if let Some(update) = AddedUpdate::of(commit) {
+        if let Some(update) = &commit.memory_update {
             sql = COMMIT_WITH_MEMORY_UPDATE;
-            bound = bound
-                .bind(update.user)
-                .bind(update.agent)
-                .bind(update.due_at);
+            let (user, agent) = key(&update.scope);
+            bound = bound.bind(user).bind(agent).bind(micros(update.due));
         }
         let arguments = bound.0.map_err(sqlx::Error::Encode)?;
         let is_committed: bool = sqlx::query_scalar_with(sql, arguments)

@@ -21,7 +21,7 @@ use crate::db::entity::{micros, plain, short_title};
 use crate::db::json::json_text;
 use crate::db::tx::Prepared;
 use crate::sql::checkpoints::insert_checkpoints;
-use crate::sql::memories::AddedUpdate;
+use crate::sql::memories::insert_update;
 use crate::sql::requests::STORE_VALUES;
 use crate::sql::run_events::insert_events;
 use crate::sql::usage::insert_usage;
@@ -71,8 +71,8 @@ pub(super) fn commit(
         None => update_run(connection, commit, status, batch)?,
     }
     write_calls(connection, commit)?;
-    if let Some(update) = AddedUpdate::of(commit) {
-        update.insert(connection)?;
+    if let Some(update) = &commit.memory_update {
+        insert_update(connection, &commit.thread_id, update)?;
     }
     insert_events(connection, &commit.events)?;
     insert_checkpoints(connection, &commit.checkpoints)?;
