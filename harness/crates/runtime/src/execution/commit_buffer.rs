@@ -305,7 +305,3 @@ impl CommitBuffer {
         self.pending().batch += 1;
     }
 }
-
-#[cfg(test)]
-#[path = "commit_buffer_tests.rs"]
-mod tests;

@@ -330,3 +330,39 @@ async fn run_is_at_most_one_step_ahead_of_store() {
     })
     .await;
 }
+
+/// Runs an agent that registers an update of the user's memory. Returns the status of the run.
+async fn status_of_remembering(fails: fn(&RunCommit) -> Option<StoreError>) -> RunStatus {
+    as_user(async {
+        let (facade, _) = with_failing_store(fails);
+        let waits = RunWaits::new(facade.runtime());
+        let (run, outcome) = waits.create(spec("remember")).await.unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(600), outcome).await;
+        ended.expect("the end is stored");
+        let stored = facade
+            .runtime()
+            .ports()
+            .query
+            .get(&run.run_id, &Owner::None);
+        stored.await.unwrap().unwrap().status
+    })
+    .await
+}
+
+fn rejected() -> StoreError {
+    StoreError::Failed("rejected".to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_update_is_committed_with_the_end_of_the_run() {
+    let status = status_of_remembering(|commit| {
+        (commit.end.is_some() != commit.memory_update.is_some()).then(rejected)
+    });
+    assert_eq!(status.await, RunStatus::Success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn end_is_stored_if_its_memory_update_is_rejected() {
+    let status = status_of_remembering(|commit| commit.memory_update.as_ref().map(|_| rejected()));
+    assert_eq!(status.await, RunStatus::Success);
+}

@@ -12,6 +12,7 @@ use crate::agent::{
     AssistantInfo, EventReceiver, MessageMeta, RunContext, StepEvent, StopKind, UnknownAssistant,
 };
 use crate::runs::*;
+use crate::testkit::memory_update;
 use deerflow_core::messages::{Message, MessageChunk};
 use deerflow_core::state::StateUpdate;
 
@@ -19,6 +20,8 @@ use deerflow_core::state::StateUpdate;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Then {
     Finish,
+    /// Registers an update of the user's memory, and finishes.
+    Remember,
     /// Runs a tool for longer than the idle limit.
     Work,
     Hang,
@@ -58,7 +61,7 @@ impl Agent for TestAgent {
                     });
                     tokio::time::sleep(3 * RunLimits::default().idle).await;
                 }
-                Then::Finish | Then::Ask => {}
+                Then::Finish | Then::Remember | Then::Ask => {}
             }
             let answer = Message::ai("one two").with(|body| body.id = Some(id));
             let update = StateUpdate::messages([answer]).and("title", json!("A title"));
@@ -73,6 +76,9 @@ impl Agent for TestAgent {
                 steps: 1,
                 checkpoint: true,
             }));
+            if then == Then::Remember {
+                ctx.sink.emit(AgentEvent::MemoryUpdate(memory_update(1)));
+            }
             let kind = match then {
                 Then::Ask => StopKind::Question(vec![json!({ "value": "which?", "id": "q1" })]),
                 _ => StopKind::Completed,
@@ -103,6 +109,7 @@ impl AgentResolver for Agents {
     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let then = match assistant {
             "finish" => Then::Finish,
+            "remember" => Then::Remember,
             "work" => Then::Work,
             "hang" => Then::Hang,
             "fail" => Then::Fail,
