@@ -124,9 +124,10 @@ impl SocketSession {
                 },
                 () = self.pending.due() => {
                     // A subscription that has arrived was sent at once with those before it.
-                    let frame = match self.pending.is_overdue() {
-                        true => None,
-                        false => stream.next().now_or_never(),
+                    let frame = if self.pending.is_overdue() {
+                        None
+                    } else {
+                        stream.next().now_or_never()
                     };
                     match frame {
                         None => self.send_pending(stream).await?,

@@ -105,6 +105,16 @@ impl Socket {
     }
 }
 
+/// Returns a thread whose run has ended.
+async fn with_ended_run(gateway: &Gateway, address: SocketAddr) -> String {
+    let thread = fresh();
+    start(gateway, &thread, "say hi").await;
+    let mut watcher = connect(address, &thread, &[]).await.expect("a socket");
+    watcher.subscribe(json!(["lifecycle"])).await;
+    watcher.read(1).await;
+    thread
+}
+
 #[tokio::test]
 async fn socket_carries_commands_and_events() {
     let gateway = Gateway::new();
@@ -221,11 +231,7 @@ async fn late_subscription_gets_the_held_events_once() {
 async fn subscriptions_sent_at_once_share_one_order() {
     let gateway = Gateway::new();
     let address = served(&gateway).await;
-    let thread = fresh();
-    start(&gateway, &thread, "say hi").await;
-    let mut watcher = connect(address, &thread, &[]).await.expect("a socket");
-    watcher.subscribe(json!(["lifecycle"])).await;
-    watcher.read(1).await;
+    let thread = with_ended_run(&gateway, address).await;
     let mut socket = connect(address, &thread, &[]).await.expect("a socket");
     for (id, channels) in [["lifecycle", "input"], ["values", "messages"]]
         .iter()
@@ -260,11 +266,7 @@ async fn subscriptions_sent_at_once_share_one_order() {
 async fn events_of_a_subscription_precede_later_answers() {
     let gateway = Gateway::new();
     let address = served(&gateway).await;
-    let thread = fresh();
-    start(&gateway, &thread, "say hi").await;
-    let mut watcher = connect(address, &thread, &[]).await.expect("a socket");
-    watcher.subscribe(json!(["lifecycle"])).await;
-    watcher.read(1).await;
+    let thread = with_ended_run(&gateway, address).await;
     let mut socket = connect(address, &thread, &[]).await.expect("a socket");
     let subscribed = socket.subscribe(json!(["lifecycle"])).await;
     // The next command is sent while the events are delayed.
