@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout};
 use super::*;
 use crate::definition::{RunRequest, StoreError, UserRunLimits};
 use crate::ports::{Admitted, Claimed, RunCreateStore};
+use crate::runs::RunsFacade;
 use crate::stream_bridge::{ResumeFrom, StreamItem};
 use crate::test_support::*;
 
@@ -29,21 +30,56 @@ async fn run_released_at_admission_wakes_other_processes() {
     .await;
 }
 
-/// Store that admits runs, and loses the response when the test permits it.
+/// Store that admits runs, and responds when the test permits it.
 #[derive(Debug)]
-struct LostResponse {
+struct GatedAdmission {
     store: Arc<dyn RunCreateStore>,
+    response: Response,
     admitted: Notify,
-    lost: Notify,
+    permitted: Notify,
+}
+
+#[derive(Debug)]
+enum Response {
+    Sent,
+    Lost,
+    Panics,
+}
+
+/// Returns a process whose store responds in this way.
+fn gated(response: Response) -> (RunsFacade, Arc<GatedAdmission>) {
+    let ports = facade().runtime().ports().clone();
+    let create = Arc::new(GatedAdmission {
+        store: ports.create.clone(),
+        response,
+        admitted: Notify::new(),
+        permitted: Notify::new(),
+    });
+    let process = over(RuntimePorts {
+        create: create.clone(),
+        ..ports
+    });
+    (process, create)
+}
+
+fn request(run_id: &RunId) -> RunRequest {
+    RunRequest {
+        run_id: Some(run_id.clone()),
+        ..spec("finish")
+    }
 }
 
 #[async_trait]
-impl RunCreateStore for LostResponse {
+impl RunCreateStore for GatedAdmission {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
-        self.store.admit(run).await?;
+        let admitted = self.store.admit(run).await?;
         self.admitted.notify_one();
-        self.lost.notified().await;
-        Err(StoreError::Unavailable("no response".to_owned()).into())
+        self.permitted.notified().await;
+        match self.response {
+            Response::Sent => Ok(admitted),
+            Response::Lost => Err(StoreError::Unavailable("no response".to_owned()).into()),
+            Response::Panics => panic!("the store panics"),
+        }
     }
 
     async fn claim(
@@ -80,21 +116,8 @@ impl RunCreateStore for LostResponse {
 #[tokio::test(start_paused = true)]
 async fn viewer_of_a_run_without_admission_response_is_released() {
     as_user(async {
-        let ports = facade().runtime().ports().clone();
-        let create = Arc::new(LostResponse {
-            store: ports.create.clone(),
-            admitted: Notify::new(),
-            lost: Notify::new(),
-        });
-        let process = over(RuntimePorts {
-            create: create.clone(),
-            ..ports
-        });
+        let (process, create) = gated(Response::Lost);
         let run_id = RunId::parse("unanswered").unwrap();
-        let request = RunRequest {
-            run_id: Some(run_id.clone()),
-            ..spec("finish")
-        };
         let viewing = async {
             create.admitted.notified().await;
             let heartbeat = Duration::from_secs(5);
@@ -104,12 +127,43 @@ async fn viewer_of_a_run_without_admission_response_is_released() {
                 .unwrap()
                 .items;
             assert_eq!(viewer.next().await, Some(StreamItem::Heartbeat));
-            create.lost.notify_one();
+            create.permitted.notify_one();
             timeout(Duration::from_secs(60), viewer.next()).await
         };
-        let (created, next) = tokio::join!(process.create_background(request), viewing);
+        let (created, next) = tokio::join!(process.create_background(request(&run_id)), viewing);
         assert!(created.is_err());
         assert_eq!(next, Ok(Some(StreamItem::Aborted)));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_is_executed_if_its_caller_disconnects() {
+    as_user(async {
+        let (process, create) = gated(Response::Sent);
+        let run_id = RunId::parse("abandoned").unwrap();
+        tokio::select! {
+            created = process.create_background(request(&run_id)) => panic!("{created:?}"),
+            () = create.admitted.notified() => {}
+        }
+        create.permitted.notify_one();
+        let outcome = process.join_wait(None, &run_id).await.unwrap();
+        assert_eq!(texts(&outcome), ["hello", "one two"]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn panic_at_admission_is_reported_to_the_caller() {
+    as_user(async {
+        let (process, create) = gated(Response::Panics);
+        create.permitted.notify_one();
+        let run_id = RunId::parse("panicked").unwrap();
+        let error = process
+            .create_background(request(&run_id))
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("the store panics"), "{error}");
     })
     .await;
 }

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+use tokio::task::yield_now;
+
 use super::dispatcher;
 use super::supervisor::{RunHandle, launch};
-use crate::admission::{Admission, RunTicket, message_limits, pins, plan};
+use crate::admission::{Admission, RunPlan, RunTicket, message_limits, pins, plan};
 use crate::agent::AssistantPin;
 use crate::definition::{RunRequest, StoreError};
 use crate::kernel::{RunError, Runtime};
@@ -50,24 +54,49 @@ pub(crate) async fn create(
             requested.checkpoint_id.clone(),
         ));
     }
-    // Admission runs in its own task: a caller that disconnects must not leave an admitted run that
+    // The task of the run admits it: a caller that disconnects must not leave an admitted run that
     // is never launched.
-    let task_runtime = runtime.clone();
-    let admission = async move {
-        Ok(match task_runtime.admit(&plan).await? {
-            Admission::Ready(ticket) => launch(ticket, plan, &task_runtime),
-            Admission::Queued(RunTicket { record, active, .. }) => {
-                dispatcher::start(&task_runtime);
-                RunHandle { record, active }
-            }
-        })
-    };
-    let admitted = runtime
-        .ports
-        .tasks
-        .spawn(TaskKind::Finish, "admission", continuing(admission))
-        .await;
-    admitted
+    let (sender, admitted) = oneshot::channel();
+    let admitting = runtime.clone();
+    let admission = continuing(async move {
+        let admission = admitting.admit(&plan).await;
+        launch_or_queue(admission, plan, sender, &admitting)
+    });
+    let task = runtime.ports.tasks.spawn(TaskKind::Run, "run", async move {
+        if let Some(work) = admission.await {
+            // The caller is woken by now, and continues before the run.
+            yield_now().await;
+            work.await;
+        }
+    });
+    if let Ok(admitted) = admitted.await {
+        return admitted;
+    }
+    task.await
         .map_err(|error| StoreError::Unavailable(error.to_string()))?
-        .map_err(|panic| StoreError::Failed(panic.to_string()))?
+        .map_err(|panic| StoreError::Failed(panic.to_string()))?;
+    Err(StoreError::Failed("the admission ended without a result".to_owned()).into())
+}
+
+/// Launches an admitted run, or wakes the dispatcher for a queued one. Sends the handle or the error
+/// to the caller, which may have disconnected. Returns the work of a launched run.
+fn launch_or_queue(
+    admission: Result<Admission, RunError>,
+    plan: RunPlan,
+    caller: oneshot::Sender<Result<RunHandle, RunError>>,
+    runtime: &Arc<Runtime>,
+) -> Option<BoxFuture<'static, ()>> {
+    let (handle, work) = match admission {
+        Ok(Admission::Ready(ticket)) => {
+            let (handle, work) = launch(ticket, plan, runtime);
+            (Ok(handle), Some(work))
+        }
+        Ok(Admission::Queued(RunTicket { record, active, .. })) => {
+            dispatcher::start(runtime);
+            (Ok(RunHandle { record, active }), None)
+        }
+        Err(error) => (Err(error), None),
+    };
+    let _disconnected = caller.send(handle);
+    work
 }

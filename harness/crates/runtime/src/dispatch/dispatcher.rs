@@ -310,15 +310,13 @@ async fn start_claimed(claimed: Claimed, runtime: &Arc<Runtime>) {
         Ok(agent) => {
             let plan =
                 plan(request, agent, recipe.actor, &limits, &*runtime.ports.ids).with_pin(pin);
-            launch(
-                RunTicket {
-                    record: run,
-                    active,
-                    head: None,
-                },
-                plan,
-                runtime,
-            );
+            let ticket = RunTicket {
+                record: run,
+                active,
+                head: None,
+            };
+            let (_, work) = launch(ticket, plan, runtime);
+            runtime.ports.tasks.spawn(TaskKind::Run, "run", work);
             fail_points::pass("queue.launched");
         }
         Err(error) => {

@@ -1,9 +1,10 @@
-//! Spawns the task of a run and ensures that the run ends.
+//! Launches a run and ensures that it ends.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use crate::admission::{RunPlan, RunTicket};
 use crate::definition::{RunFailure, RunRecord, RunStatus, StopReason};
@@ -15,7 +16,7 @@ use crate::stream_bridge::{StreamKey, TerminalKind};
 use crate::termination::{LOST_TEXT, end_commit, terminal_of};
 use deerflow_core::actor_context::{self, Owner};
 use deerflow_core::compute::offloading;
-use deerflow_core::tasks::{TaskKind, panic_text};
+use deerflow_core::tasks::panic_text;
 
 /// Handle of an admitted run in this process.
 #[derive(Debug, Clone)]
@@ -25,9 +26,14 @@ pub struct RunHandle {
     pub(crate) active: Arc<ActiveRun>,
 }
 
-/// Spawns the task of the run. It continues if the caller disconnects.
+/// Announces the run as starting. Returns its handle and the future that executes it, which a task
+/// must poll to its end: a caller that disconnects does not stop the run.
 #[tracing::instrument(name = "launch", skip_all)]
-pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -> RunHandle {
+pub(crate) fn launch(
+    ticket: RunTicket,
+    plan: RunPlan,
+    runtime: &Arc<Runtime>,
+) -> (RunHandle, BoxFuture<'static, ()>) {
     let RunTicket {
         record,
         active,
@@ -38,46 +44,53 @@ pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -
         // The run was claimed just before shutdown began.
         active.stop(StopSignal::Release);
     }
-    let work = {
-        let (record, active, runtime) = (record.clone(), active.clone(), runtime.clone());
-        let actor = plan.actor().clone();
-        actor_context::scope(actor, async move {
-            let departure_event = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
-            let run_id = record.run_id.clone();
-            let polled = PolledRun::new(
-                run_id.clone(),
-                record.thread_id.clone(),
-                record.attempt,
-                active.clone(),
-            );
-            let execution = execution::run(plan, record, head, runtime.clone(), active.clone());
-            let execution = active.wait.observe(offloading(execution));
-            let execution = AssertUnwindSafe(runtime.registry.polled.observe(polled, execution));
-            let outcome = match execution.catch_unwind().await {
-                Ok(outcome) => outcome,
-                Err(panic) => {
-                    let text = panic_text(panic.as_ref());
-                    Box::pin(end_panicked(departure_event, &text, &runtime.ports)).await
-                }
-            };
-            runtime.registry.active.remove_exactly(&run_id, &active);
-            match outcome {
-                Some(outcome) => {
-                    runtime.ports.bell.ring(WakeSignal::Ended(run_id));
-                    active.finished(outcome);
-                }
-                None => active.detached(),
-            }
-            if runtime.registry.active.any_waiting() {
-                runtime.registry.dispatch_wake.wake();
-            }
-        })
+    let handle = RunHandle {
+        record: record.clone(),
+        active: active.clone(),
     };
-    let thread = record.thread_id.clone();
-    runtime.ports.tasks.spawn(TaskKind::Run, "run", work);
     // There may be no subscriber.
-    let _no_subscriber = runtime.registry.launches.send(thread);
-    RunHandle { record, active }
+    let _no_subscriber = runtime.registry.launches.send(record.thread_id.clone());
+    let actor = plan.actor().clone();
+    let departure_event = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
+    let run_id = record.run_id.clone();
+    let polled = PolledRun::new(
+        run_id.clone(),
+        record.thread_id.clone(),
+        record.attempt,
+        active.clone(),
+    );
+    let runtime = runtime.clone();
+    // Created outside of the `async` block, which would store the arguments twice.
+    let execution = offloading(execution::run(
+        plan,
+        record,
+        head,
+        runtime.clone(),
+        active.clone(),
+    ));
+    let work = actor_context::scope(actor, async move {
+        let execution = active.wait.observe(execution);
+        let execution = AssertUnwindSafe(runtime.registry.polled.observe(polled, execution));
+        let outcome = match execution.catch_unwind().await {
+            Ok(outcome) => outcome,
+            Err(panic) => {
+                let text = panic_text(panic.as_ref());
+                Box::pin(end_panicked(departure_event, &text, &runtime.ports)).await
+            }
+        };
+        runtime.registry.active.remove_exactly(&run_id, &active);
+        match outcome {
+            Some(outcome) => {
+                runtime.ports.bell.ring(WakeSignal::Ended(run_id));
+                active.finished(outcome);
+            }
+            None => active.detached(),
+        }
+        if runtime.registry.active.any_waiting() {
+            runtime.registry.dispatch_wake.wake();
+        }
+    });
+    (handle, work.boxed())
 }
 
 /// Ends a run whose execution panicked outside of the agent. The stored end is that of a run whose
