@@ -67,3 +67,20 @@ impl Agent for LoopAgent {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size_of_future<F: Future>(
+        _: impl FnOnce(Arc<Assembly>, AgentInput, RunContext) -> F,
+    ) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn future_of_a_run_does_not_contain_its_state() {
+        let size = size_of_future(drive);
+        assert!(size <= 512, "{size} bytes");
+    }
+}

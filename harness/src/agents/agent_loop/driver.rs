@@ -12,49 +12,42 @@ use super::model_call::ProviderCall;
 use super::nodes::{LoopPosition, MODEL, START, TOOLS};
 use super::sent_state::sent_state;
 use super::start::machine_for;
+use super::task_meta::task_meta;
 use super::tool_batch::{CallTask, run_batch, with_ids};
 use crate::messages::{Message, MessageKind, kwargs};
 use crate::middlewares::Phase;
 use crate::runtime::agent::{
-    AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, MessageMeta, RunContext,
-    StepEvent, StopKind, Task, TaskEnd, TaskInput,
+    AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, RunContext, StepEvent, StopKind,
+    Task, TaskEnd, TaskInput,
 };
-use crate::runtime::checkpoint::{NestedStates, within};
+use crate::runtime::checkpoint::NestedStates;
 use crate::runtime::compute::{Size, heavy_poll};
 use crate::state::{StateUpdate, ThreadState};
 
 /// Runs an agent to its end.
-pub async fn drive(
+pub fn drive(
     assembly: Arc<Assembly>,
     input: AgentInput,
     ctx: RunContext,
-) -> Result<AgentOutcome, AgentError> {
-    let fresh = input.start == AgentStart::Fresh;
-    let Some(machine) = machine_for(&assembly, &input, &ctx)? else {
-        return Ok(AgentOutcome {
-            kind: StopKind::Completed,
-            stop_reason: None,
-        });
-    };
-    let (state, nested) = (Arc::new(input.state), input.nested);
-    let mut driver = Driver {
-        assembly,
-        ctx,
-        state,
-        nested,
-        machine,
-        step: input.step,
-        node: START.to_owned(),
-        report: StepReport::Dirty,
-        stop_reason: None,
-    };
-    heavy_poll(Size::messages(driver.state.messages())).await;
-    driver.emit_step(None, false);
-    driver.report = StepReport::Emitted;
-    if fresh {
-        driver.echo_input();
+) -> impl Future<Output = Result<AgentOutcome, AgentError>> + Send {
+    let is_fresh = input.start == AgentStart::Fresh;
+    // Created outside of the `async` block, which would store the arguments twice.
+    let driver = Driver::start(assembly, input, ctx);
+    async move {
+        let Some(mut driver) = driver? else {
+            return Ok(AgentOutcome {
+                kind: StopKind::Completed,
+                stop_reason: None,
+            });
+        };
+        heavy_poll(Size::messages(driver.state.messages())).await;
+        driver.emit_step(None, false);
+        driver.report = StepReport::Emitted;
+        if is_fresh {
+            driver.echo_input();
+        }
+        driver.run().await
     }
-    driver.run().await
 }
 
 /// State of one active run.
@@ -88,7 +81,29 @@ enum StepReport {
 }
 
 impl Driver {
-    async fn run(mut self) -> Result<AgentOutcome, AgentError> {
+    /// Creates the driver of a run; `None` if there is nothing to do.
+    fn start(
+        assembly: Arc<Assembly>,
+        input: AgentInput,
+        ctx: RunContext,
+    ) -> Result<Option<Box<Self>>, AgentError> {
+        let Some(machine) = machine_for(&assembly, &input, &ctx)? else {
+            return Ok(None);
+        };
+        Ok(Some(Box::new(Self {
+            assembly,
+            ctx,
+            state: Arc::new(input.state),
+            nested: input.nested,
+            machine,
+            step: input.step,
+            node: START.to_owned(),
+            report: StepReport::Dirty,
+            stop_reason: None,
+        })))
+    }
+
+    async fn run(&mut self) -> Result<AgentOutcome, AgentError> {
         loop {
             heavy_poll(Size::messages(self.state.messages())).await;
             match self.machine.next_step(&self.state) {
@@ -101,7 +116,7 @@ impl Driver {
                     }
                     return Ok(AgentOutcome {
                         kind,
-                        stop_reason: self.stop_reason,
+                        stop_reason: self.stop_reason.take(),
                     });
                 }
                 Step::RecursionExceeded(limit) => return Err(AgentError::RecursionLimit(limit)),
@@ -118,7 +133,7 @@ impl Driver {
         let update = with_ids(outcome.update, &self.ctx);
         let added = self.added_messages(&update);
         // The task of the hook, which is no longer the next one after `hook_done`.
-        let meta = (!added.is_empty()).then(|| self.meta(&self.task()));
+        let meta = (!added.is_empty()).then(|| task_meta(&self.task(), &self.ctx, &self.assembly));
         if !update.messages.is_empty() {
             report_dropped_calls(
                 self.state.messages(),
@@ -173,7 +188,7 @@ impl Driver {
     async fn call_model(&mut self) -> Result<(), AgentError> {
         self.emit_before_wait();
         let task = self.task();
-        let meta = self.meta(&task);
+        let meta = task_meta(&task, &self.ctx, &self.assembly);
         let sent = self
             .machine
             .input()
@@ -309,10 +324,11 @@ impl Driver {
 
     /// Emits the new user messages to subscribers of messages.
     fn echo_input(&self) {
-        let meta = self.meta(&Task {
+        let start = Task {
             node: START.to_owned(),
             ..Task::clone(&self.task())
-        });
+        };
+        let meta = task_meta(&start, &self.ctx, &self.assembly);
         let messages = self.state.messages();
         let first_new = messages
             .iter()
@@ -355,7 +371,7 @@ impl Driver {
         });
         CallTask {
             nested: self.nested.get(&task.id).cloned(),
-            meta: self.meta(&task),
+            meta: task_meta(&task, &self.ctx, &self.assembly),
             call,
             task,
         }
@@ -363,25 +379,6 @@ impl Driver {
 
     fn end_task(&self, task: Arc<Task>, end: TaskEnd) {
         self.ctx.sink.emit(AgentEvent::TaskEnd(task, end));
-    }
-
-    fn meta(&self, task: &Task) -> Arc<MessageMeta> {
-        let namespace = within(&self.ctx.namespace, &task.namespace());
-        Arc::new(MessageMeta {
-            thread_id: self.ctx.thread_id.to_string(),
-            run_id: self.ctx.run_id.to_string(),
-            langgraph_step: task.step,
-            langgraph_node: task.node.clone(),
-            langgraph_triggers: task.triggers(),
-            langgraph_path: task.path(),
-            checkpoint_ns: if self.ctx.namespace.is_empty() {
-                namespace.clone()
-            } else {
-                self.ctx.namespace.to_string()
-            },
-            langgraph_checkpoint_ns: namespace,
-            extra: self.assembly.facts.clone(),
-        })
     }
 }
 

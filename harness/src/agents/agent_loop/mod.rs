@@ -20,6 +20,7 @@ mod saved_machine;
 mod sent_state;
 mod start;
 mod step;
+mod task_meta;
 mod tool_batch;
 
 pub use agent::LoopAgent;

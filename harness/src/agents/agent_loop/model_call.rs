@@ -119,17 +119,7 @@ impl ModelHandler for ProviderCall<'_> {
         request: ModelRequest,
         ctx: &'a RunContext,
     ) -> BoxFuture<'a, Result<Message, ModelError>> {
-        async move {
-            let answer = self.ask(request, ctx).await;
-            if let Err(error) = &answer {
-                ctx.sink.emit(AgentEvent::ModelError {
-                    caller: self.assembly.caller.clone(),
-                    error: error.to_string(),
-                });
-            }
-            answer
-        }
-        .boxed()
+        self.ask(request, ctx).boxed()
     }
 }
 
@@ -166,6 +156,10 @@ impl ProviderCall<'_> {
                     .finish_partial()
                     .map(|message| self.record(model, message, started, ctx));
                 self.interrupted.lock().extend(partial);
+                ctx.sink.emit(AgentEvent::ModelError {
+                    caller: self.assembly.caller.clone(),
+                    error: error.to_string(),
+                });
                 Err(error)
             }
         }
@@ -187,7 +181,9 @@ impl ProviderCall<'_> {
             jitter: &mut || random_fraction(&*ctx.ids),
             on_retry: &mut |notice| ctx.sink.emit(AgentEvent::Custom(notice.event())),
         };
-        let answering = stream_with_retry(&*self.assembly.model, request, retry).await?;
+        // Boxed, so that its memory is free while the answer is read.
+        let answering = Box::pin(stream_with_retry(&*self.assembly.model, request, retry));
+        let answering = answering.await?;
         *model = answering.model;
         let mut chunks = answering.chunks;
         while let Some(chunk) = chunks.next().await {

@@ -94,7 +94,8 @@ impl ConnectionPool {
             }
         }
         self.ensure_eviction();
-        let connection = self.connector.connect(server).await?;
+        // Boxed: most requests use an existing connection and need less memory.
+        let connection = Box::pin(self.connector.connect(server)).await?;
         match connection.send(request).await {
             Ok((response, connection)) => Ok(self.response(server, response, connection)),
             Err(failure) => Err(TransportError::new(&failure.error)),

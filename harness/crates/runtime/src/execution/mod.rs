@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::Value;
+use tracing::Instrument;
 
 use crate::admission::RunPlan;
 use crate::agent::{CallLog, PendingCallEntry, QueueReceiver};
@@ -65,7 +66,7 @@ struct Execution {
     calls: CallLog,
     call_entries: QueueReceiver<PendingCallEntry>,
     /// With durability `exit`, the checkpoint to be written at the end.
-    deferred_checkpoint: Option<CheckpointWrite>,
+    deferred_checkpoint: Option<Box<CheckpointWrite>>,
     progress: Progress,
 }
 
@@ -97,17 +98,36 @@ struct Progress {
 /// Executes a run to its end. Returns `None` if this process did not end the run: another process
 /// continues it or has ended it, or its end could not be stored. The run ends even if the agent
 /// panics.
-#[tracing::instrument(name = "run", skip_all, fields(run_id = %record.run_id, thread_id = %record.thread_id))]
-pub(crate) async fn run(
+pub(crate) fn run(
     plan: RunPlan,
     record: RunRecord,
     head: Option<ThreadHead>,
     runtime: Arc<Runtime>,
     active: Arc<ActiveRun>,
-) -> Option<RunOutcome> {
-    // Each phase is boxed, so that a long stream phase does not hold the memory of the others.
-    let started = Box::pin(Execution::start(plan, record, head, runtime, active)).await;
-    let mut execution = Box::new(started);
+) -> impl Future<Output = Option<RunOutcome>> + Send {
+    let span = tracing::info_span!("run", run_id = %record.run_id, thread_id = %record.thread_id);
+    // Not an `async fn`, which would store the arguments twice. Each phase is boxed, so that a long
+    // stream phase does not hold the memory of the others.
+    let started = Box::pin(Execution::start(plan, record, head, runtime, active));
+    let work = async move {
+        let mut execution = Box::new(started.await);
+        let outcome = execute(&mut execution).await;
+        execution
+            .ports
+            .file_changes
+            .discard(&execution.record.run_id);
+        if outcome.is_some() {
+            fail_points::pass("end.published");
+            execution.clean_up().await;
+            fail_points::pass("end.tidied");
+        }
+        outcome
+    };
+    work.instrument(span)
+}
+
+/// Prepares, streams and finishes the run. A panic of the agent fails it.
+async fn execute(execution: &mut Execution) -> Option<RunOutcome> {
     let work = AssertUnwindSafe(async {
         match tokio::time::timeout(PREPARE_LIMIT, Box::pin(execution.prepare())).await {
             Ok(Ok(events)) => {
@@ -124,17 +144,7 @@ pub(crate) async fn run(
         tracing::error!(panic = %text, "the agent panicked");
         StreamEnd::failed("InternalError", "the agent failed unexpectedly")
     });
-    let outcome = Box::pin(execution.finish(end)).await;
-    execution
-        .ports
-        .file_changes
-        .discard(&execution.record.run_id);
-    if outcome.is_some() {
-        fail_points::pass("end.published");
-        execution.clean_up().await;
-        fail_points::pass("end.tidied");
-    }
-    outcome
+    Box::pin(execution.finish(end)).await
 }
 
 impl Execution {
@@ -157,5 +167,27 @@ impl Execution {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::AgentStream;
+
+    fn size_of_future<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn streaming_run_has_at_most_eight_kilobytes() {
+        let run = size_of_future(|(plan, record, head, runtime, active)| {
+            super::run(plan, record, head, runtime, active)
+        });
+        let stream = size_of_future(
+            |(execution, events): (&'static mut Execution, AgentStream)| execution.stream(events),
+        );
+        let total = size_of::<Execution>() + run + stream;
+        assert!(total <= 8 << 10, "{total} bytes");
     }
 }

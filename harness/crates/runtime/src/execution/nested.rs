@@ -37,7 +37,8 @@ impl Execution {
                 after(current, step, &*ids, &*clock)
             })
         }) {
-            self.save_nested().await?;
+            // Boxed: the future of the stream would hold its memory during the whole run.
+            Box::pin(self.save_nested()).await?;
         }
         self.publish_frames().await
     }

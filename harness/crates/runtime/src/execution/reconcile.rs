@@ -84,7 +84,7 @@ impl Execution {
             Ok(())
         };
         if let Some(deferred_checkpoint) = self.deferred_checkpoint.take() {
-            self.commit_buffer.checkpoint(deferred_checkpoint);
+            self.commit_buffer.checkpoint(*deferred_checkpoint);
         }
         saved
     }

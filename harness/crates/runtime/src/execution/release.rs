@@ -93,7 +93,7 @@ impl Execution {
         self.commit_buffer
             .set_usage(self.callbacks.completion_data());
         if let Some(deferred_checkpoint) = self.deferred_checkpoint.take() {
-            self.commit_buffer.checkpoint(deferred_checkpoint);
+            self.commit_buffer.checkpoint(*deferred_checkpoint);
         }
         while let Some(entry) = self.call_entries.try_recv() {
             self.commit_buffer.call(entry);

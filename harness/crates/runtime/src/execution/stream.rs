@@ -181,7 +181,8 @@ impl Execution {
         match event {
             AgentEvent::Token(chunk, meta) => self.open_messages.push(&chunk, &meta),
             AgentEvent::Step(step) => {
-                if let Err(end) = self.handle_step(step).await {
+                // Boxed: the future of the stream would hold its memory during the whole run.
+                if let Err(end) = Box::pin(self.handle_step(step)).await {
                     return Some(end);
                 }
             }
@@ -326,10 +327,10 @@ impl Execution {
         self.progress.dirty = false;
         self.progress.has_unsaved_input = false;
         if self.plan.request().durability == Durability::Exit {
-            self.deferred_checkpoint = Some(match self.deferred_checkpoint.take() {
-                Some(deferred_checkpoint) => write.instead_of(deferred_checkpoint),
+            self.deferred_checkpoint = Some(Box::new(match self.deferred_checkpoint.take() {
+                Some(deferred_checkpoint) => write.instead_of(*deferred_checkpoint),
                 None => write,
-            });
+            }));
             return Ok(());
         }
         self.commit_buffer
