@@ -18,6 +18,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::actor_context::effective_user_id;
 use crate::fair_permits::{FairPermit, FairPermits};
 use crate::messages::Message;
+use crate::tasks::requeue;
 
 /// Minimum number of messages for which work over a conversation counts as heavy: each message
 /// takes some microseconds.
@@ -175,12 +176,7 @@ pub async fn heavy_poll(size: Size) {
         is_light
     };
     if POLLS.try_with(announce).unwrap_or_default() {
-        poll_fn(|cx| {
-            cx.waker().wake_by_ref();
-            Poll::Ready(())
-        })
-        .await;
-        pending_once().await;
+        requeue().await;
     }
 }
 

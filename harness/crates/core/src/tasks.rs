@@ -3,6 +3,7 @@
 
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
+use std::task::Poll;
 
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
@@ -173,6 +174,20 @@ fn guarded<F: Future>(
             TaskPanicked(text)
         })
     })
+}
+
+/// Moves the current task to the end of its worker's queue, from which other workers can take it.
+/// Under load `tokio::task::yield_now` waits longer: until the worker polls for I/O.
+pub async fn requeue() {
+    let mut is_requeued = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut is_requeued, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Returns the message of a panic, if it has one.

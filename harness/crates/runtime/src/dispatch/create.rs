@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
-use tokio::task::yield_now;
 
 use super::dispatcher;
 use super::supervisor::{RunHandle, launch};
@@ -14,7 +13,7 @@ use crate::definition::{RunRequest, StoreError};
 use crate::kernel::{RunError, Runtime};
 use deerflow_core::actor_context::{self, ActorContext};
 use deerflow_core::compute::continuing;
-use deerflow_core::tasks::TaskKind;
+use deerflow_core::tasks::{TaskKind, requeue};
 
 /// Creates a run for the bound actor, or for the default user if no actor is bound. The run is
 /// durable before this returns.
@@ -64,8 +63,8 @@ pub(crate) async fn create(
     });
     let task = runtime.ports.tasks.spawn(TaskKind::Run, "run", async move {
         if let Some(work) = admission.await {
-            // The caller is woken by now, and continues before the run.
-            yield_now().await;
+            // The caller, which is woken by now, continues first.
+            requeue().await;
             work.await;
         }
     });
