@@ -81,6 +81,10 @@ const MAX_TOKEN_CHARS: usize = 64;
 pub fn neutralised(text: &str) -> Cow<'_, str> {
     let folded = Folded::of(text);
     let read = folded.read();
+    // Most texts have no character that begins a tag, a token or a marker, and one pass finds that.
+    if !read.bytes().any(|byte| matches!(byte, b'<' | b'[' | b'-')) {
+        return Cow::Borrowed(text);
+    }
     let mut parts = Vec::new();
     for (mark, plain) in [
         (BEGIN_USER_INPUT, "[BEGIN USER INPUT]"),

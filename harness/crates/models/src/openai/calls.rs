@@ -9,6 +9,9 @@ use deerflow_core::messages::{MessageChunk, ToolCall, ToolCallChunk};
 /// Maximum number of tool calls in one answer. More are an error of the provider.
 const MAX_CALLS: usize = 1024;
 
+/// Maximum length of a call's id that the API accepts.
+pub(super) const MAX_ID_CHARS: usize = 40;
+
 /// Key of the extra fields of a message's calls in its `additional_kwargs`.
 pub(super) const CALL_EXTRAS_KWARG: &str = "tool_call_extras";
 

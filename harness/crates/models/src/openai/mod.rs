@@ -2,6 +2,7 @@
 //!
 //! A server that differs gets a constant in `dialect`, not a copy of the code.
 
+mod assistant_message;
 mod calls;
 mod chat;
 mod decode;
@@ -10,6 +11,7 @@ mod embeddings;
 mod event;
 mod reasoning_details;
 mod text_calls;
+mod tool_message;
 mod user_message;
 mod wire;
 

@@ -1,22 +1,18 @@
 //! Builds the JSON request of a chat completion. Pure: depends only on the model request and the
 //! effective settings.
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::calls::CALL_EXTRAS_KWARG;
-use super::decode::REASONING_DETAILS_KWARG;
+use super::assistant_message::AssistantMessage;
 use super::dialect::Dialect;
-use super::user_message::{UserMessage, image_url, sent_name};
-use crate::http::{
-    Block, JsonPart, RequestBody, Settings, ToolTexts, blocks, short_id, system_text, tool_name,
-};
+use super::tool_message::{ToolMessage, images_of};
+use super::user_message::UserMessage;
+use crate::http::{JsonPart, RequestBody, Settings, ToolTexts, system_text};
 use crate::{ModelRequest, ToolSchema};
 use deerflow_core::json_size::raw_value;
-use deerflow_core::messages::{Content, InvalidToolCall, Message, MessageKind, ToolCall, kwargs};
-
-/// Maximum length of a call's id that the API accepts.
-const MAX_ID_CHARS: usize = 40;
+use deerflow_core::messages::{Message, MessageKind};
 
 /// Number of consecutive messages whose JSON is joined for later requests.
 const JOINED_MESSAGES: usize = 64;
@@ -115,146 +111,36 @@ fn sent(message: &Message, dialect: Dialect) -> Option<JsonPart> {
 
 /// Serializes a message; `None` if the API has no such message.
 fn json(message: &Message, dialect: Dialect) -> Option<Box<RawValue>> {
-    let json = if message.is_human() {
+    // Only a human message has a frame, and `message.kind` would create the framed text.
+    if message.is_human() {
         let framed = message.framed_text();
-        raw_value(&UserMessage::new(message.without_frame(), framed, dialect))
-    } else {
-        raw_value(&self::message(message, dialect)?)
-    };
-    // A message of JSON values is serialized without errors.
-    json.ok()
-}
-
-/// Converts an answer or a result; `None` for other messages.
-fn message(message: &Message, dialect: Dialect) -> Option<Value> {
-    let mut object = Map::new();
-    let mut set = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        return raw(&UserMessage::new(message.without_frame(), framed, dialect));
+    }
     match &message.kind {
-        MessageKind::System | MessageKind::Remove | MessageKind::Human => return None,
+        MessageKind::System | MessageKind::Remove | MessageKind::Human => None,
         MessageKind::Ai {
             tool_calls,
             invalid_tool_calls,
             ..
-        } => {
-            let text = message.content.text();
-            let extras = message
-                .additional_kwargs
-                .get(CALL_EXTRAS_KWARG)
-                .filter(|_| dialect.returns_call_extras);
-            let readable = tool_calls
-                .iter()
-                .map(|call| with_extras(self::call(call), &call.id, extras));
-            let unreadable = invalid_tool_calls.iter().map(|call| {
-                with_extras(
-                    invalid_call(call),
-                    call.id.as_deref().unwrap_or_default(),
-                    extras,
-                )
-            });
-            let calls: Vec<Value> = readable.chain(unreadable).collect();
-            set("role", json!("assistant"));
-            set(
-                "content",
-                if text.is_empty() && !calls.is_empty() {
-                    Value::Null
-                } else {
-                    Value::String(text)
-                },
-            );
-            let reasoning = message
-                .additional_kwargs
-                .get(kwargs::REASONING_CONTENT)
-                .and_then(Value::as_str);
-            let reasoning = reasoning
-                .filter(|reasoning| !reasoning.is_empty())
-                .or(dialect.reasoning_placeholder);
-            if let Some((field, reasoning)) = dialect.reasoning_field.zip(reasoning) {
-                set(field, json!(reasoning));
-            }
-            if let Some(details) = message
-                .additional_kwargs
-                .get(REASONING_DETAILS_KWARG)
-                .filter(|_| dialect.returns_reasoning_details)
-            {
-                set("reasoning_details", details.clone());
-            }
-            if !calls.is_empty() {
-                set("tool_calls", Value::Array(calls));
-            }
-        }
+        } => raw(&AssistantMessage::new(
+            message,
+            tool_calls,
+            invalid_tool_calls,
+            dialect,
+        )),
         MessageKind::Tool { tool_call_id, .. } => {
-            set("role", json!("tool"));
-            set("tool_call_id", json!(short_id(tool_call_id, MAX_ID_CHARS)));
-            set("content", json!(tool_text(&message.content, dialect)));
-            return Some(Value::Object(object));
+            raw(&ToolMessage::new(&message.content, tool_call_id, dialect))
         }
     }
-    if let Some(name) = sent_name(message, dialect) {
-        set("name", json!(name));
-    }
-    Some(Value::Object(object))
 }
 
-fn call(call: &ToolCall) -> Value {
-    function_call(
-        &call.id,
-        &call.name,
-        Value::Object(call.args.clone()).to_string(),
-    )
-}
-
-/// Converts a call with invalid arguments to a valid one, because strict servers parse the
-/// arguments of earlier calls.
-fn invalid_call(call: &InvalidToolCall) -> Value {
-    let arguments =
-        json!({"unreadable_arguments": call.args.as_deref().unwrap_or_default()}).to_string();
-    function_call(
-        call.id.as_deref().unwrap_or_default(),
-        call.name.as_deref().unwrap_or_default(),
-        arguments,
-    )
-}
-
-fn function_call(id: &str, name: &str, arguments: String) -> Value {
-    json!({"id": short_id(id, MAX_ID_CHARS), "type": "function", "function": {"name": tool_name(name), "arguments": arguments}})
-}
-
-/// Adds the extra fields that were received with the call `id`.
-fn with_extras(mut call: Value, id: &str, extras: Option<&Value>) -> Value {
-    if let (Some(call), Some(Value::Object(extras))) = (
-        call.as_object_mut(),
-        extras.and_then(|extras| extras.get(id)),
-    ) {
-        call.extend(extras.clone());
-    }
-    call
+/// Serializes a message, which is serialized without errors because it consists of JSON values.
+fn raw(message: &impl Serialize) -> Option<Box<RawValue>> {
+    raw_value(message).ok()
 }
 
 fn tool(tool: &ToolSchema) -> Value {
     json!({"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}})
-}
-
-/// Returns the text of a tool result. On this wire results are text.
-fn tool_text(content: &Content, dialect: Dialect) -> String {
-    let text = content.text();
-    let images = match images_of(content).count() {
-        0 if text.is_empty() && !content.is_empty() => "(the result holds no text)".to_owned(),
-        0 => return text,
-        _ if dialect.accepts_images => "(images follow)".to_owned(),
-        count => format!("({count} images, which you cannot see)"),
-    };
-    if text.is_empty() {
-        images
-    } else {
-        format!("{text}\n{images}")
-    }
-}
-
-fn images_of(content: &Content) -> impl Iterator<Item = Value> {
-    blocks(content).into_iter().filter_map(|block| match block {
-        Block::Image(image) => Some(image_url(&image)),
-        _ => None,
-    })
 }
 
 /// Moves the images into a user message.

@@ -1,6 +1,8 @@
 //! Tests of the differences between the dialects of providers.
 
 use super::*;
+use crate::openai::decode::REASONING_DETAILS_KWARG;
+use deerflow_core::messages::kwargs;
 
 #[test]
 fn reasoning_is_replayed_by_dialect() {

@@ -6,7 +6,8 @@ mod dialect;
 use std::sync::Arc;
 
 use super::*;
-use deerflow_core::messages::{MessageBody, ToolStatus};
+use crate::openai::calls::CALL_EXTRAS_KWARG;
+use deerflow_core::messages::{Content, InvalidToolCall, MessageBody, ToolCall, ToolStatus};
 
 /// Returns the body as a tree.
 fn body(
@@ -211,10 +212,11 @@ fn call_extras_are_replayed() {
         };
         body.additional_kwargs.insert(
             CALL_EXTRAS_KWARG.to_owned(),
-            json!({"b": {"thought_signature": "s"}}),
+            json!({"b": {"id": "other", "thought_signature": "s"}}),
         );
     });
     let calls = |dialect| sent(vec![signed.clone()], dialect)[1]["tool_calls"].clone();
+    assert_eq!(calls(Dialect::REASONING_REPLAY)[1]["id"], "b");
     assert_eq!(
         calls(Dialect::REASONING_REPLAY)[1]["thought_signature"],
         "s"
