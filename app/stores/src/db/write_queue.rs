@@ -92,7 +92,7 @@ impl WriteQueue {
             thread: Some(thread),
         };
         tasks.spawn(TaskKind::Service, "sqlite writer", async move {
-            // The thread ends without a word if a write panics outside of its job.
+            // The thread ends without a message if a write panics outside of its job.
             let _ = served.await;
             drop(thread);
         });
@@ -200,17 +200,17 @@ impl Writer {
         self.recover().await;
         let batch = self.admit(batch);
         let batch = self.write_prepared(batch);
-        let (starved, failure) = self.attempt(batch).await;
+        let (without_space, failure) = self.attempt(batch).await;
         let Some(failure) = failure else { return };
         let failure = match &mut self.disk {
             None => failure,
             Some(disk) => match disk.diagnose(&self.connection).await {
-                Cause::ReserveReleased => return self.retry_with_reserve(starved).await,
+                Cause::ReserveReleased => return self.retry_with_reserve(without_space).await,
                 Cause::DbFailure(found) => found,
                 Cause::Unknown => failure,
             },
         };
-        starved
+        without_space
             .into_iter()
             .for_each(|job| job.reject(failure.clone()));
     }
@@ -218,8 +218,8 @@ impl Writer {
     /// Retries jobs that failed for lack of space, if their class may use the released reserve.
     async fn retry_with_reserve(&mut self, batch: Batch) {
         let batch = self.admit(batch);
-        if let (starved, Some(failure)) = self.attempt(batch).await {
-            starved
+        if let (without_space, Some(failure)) = self.attempt(batch).await {
+            without_space
                 .into_iter()
                 .for_each(|job| job.reject(failure.clone()));
         }
@@ -287,23 +287,23 @@ impl Writer {
             // find must not be acknowledged.
             committed = disk.check_files();
         }
-        let mut lacking = committed
+        let mut space_failure = committed
             .as_ref()
             .err()
             .filter(|failure| failure.may_lack_space())
             .cloned();
-        let all = lacking.is_some();
-        let mut starved = Vec::new();
+        let all = space_failure.is_some();
+        let mut without_space = Vec::new();
         for job in batch {
             let own = job.lacks_space().cloned();
             if all || (own.is_some() && committed.is_ok()) {
-                lacking = lacking.or(own);
-                starved.push(job);
+                space_failure = space_failure.or(own);
+                without_space.push(job);
             } else {
                 job.reply(committed.clone());
             }
         }
-        (starved, lacking)
+        (without_space, space_failure)
     }
 
     async fn reconnect(&mut self) {

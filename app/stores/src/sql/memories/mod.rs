@@ -93,11 +93,11 @@ const COMPLETE_PENDING: &str = "\
     WHERE thread_id = ? AND user_id = ? AND agent = ? RETURNING 'done'";
 const RESCHEDULE_PENDING: &str = "\
     UPDATE memory_news SET tries = tries + 1, taken_until = NULL, due_at = ? \
-    WHERE thread_id = ? AND user_id = ? AND agent = ? RETURNING 'again'";
+    WHERE thread_id = ? AND user_id = ? AND agent = ? RETURNING 'rescheduled'";
 const RELEASE_PENDING: &str = "\
-    UPDATE memory_news SET taken_until = NULL WHERE thread_id = ? AND user_id = ? AND agent = ? RETURNING 'given back'";
-const EXPEDITE_PENDING: &str = "UPDATE memory_news SET due_at = ? WHERE thread_id = ? AND due_at IS NOT NULL RETURNING 'hurried'";
-const DELETE_PENDING: &str = "DELETE FROM memory_news WHERE thread_id = ? RETURNING 'forgotten'";
+    UPDATE memory_news SET taken_until = NULL WHERE thread_id = ? AND user_id = ? AND agent = ? RETURNING 'released'";
+const EXPEDITE_PENDING: &str = "UPDATE memory_news SET due_at = ? WHERE thread_id = ? AND due_at IS NOT NULL RETURNING 'expedited'";
+const DELETE_PENDING: &str = "DELETE FROM memory_news WHERE thread_id = ? RETURNING 'deleted'";
 
 #[async_trait]
 impl UserMemoryStore for SqlMemoryStore {

@@ -21,7 +21,7 @@ pub(crate) use update_statement;
 
 const ADD_PENDING: &str = concat!(
     update_statement!("VALUES (?, ?, ?, 1, 0, ?)"),
-    " RETURNING 'noted'"
+    " RETURNING 'registered'"
 );
 
 /// Adds the statement that registers an update of a thread. A later one replaces its due time.

@@ -33,7 +33,8 @@ impl<'a> ToolMessage<'a> {
 /// Returns the text of a result, with a note about its images.
 fn text(content: &Content, dialect: Dialect) -> Cow<'_, str> {
     let text = content.text_cow();
-    let images = match images_of(content).count() {
+    let is_image = |block: &Block<'_>| matches!(block, Block::Image(_));
+    let images = match blocks(content).into_iter().filter(is_image).count() {
         0 if text.is_empty() && !content.is_empty() => "(the result holds no text)".to_owned(),
         0 => return text,
         _ if dialect.accepts_images => "(images follow)".to_owned(),

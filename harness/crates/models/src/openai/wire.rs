@@ -78,7 +78,9 @@ fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<JsonPart> {
         for message in messages {
             let sent = sent(message, dialect);
             if message.is_result() {
-                images.extend(images_of(&message.content).filter(|_| dialect.accepts_images));
+                if dialect.accepts_images {
+                    images.extend(images_of(&message.content));
+                }
                 has_images |= !images.is_empty();
             } else if sent.is_some() {
                 list.extend(images_as_user_message(&mut images));

@@ -63,7 +63,8 @@ pub(crate) async fn create(
     });
     let task = runtime.ports.tasks.spawn(TaskKind::Run, "run", async move {
         if let Some(work) = admission.await {
-            // The caller, which is woken by now, continues first.
+            // The caller, which is woken by now, continues first: it responds, or subscribes and waits
+            // for the stream.
             requeue().await;
             work.await;
         }

@@ -38,6 +38,7 @@ impl Execution {
             self.reconcile(&end).await;
         }
         fail_points::pass("end.settled");
+        let mut end_events = Vec::new();
         let mut stored = self.commit_buffer.confirm_steps().await;
         if stored.is_ok() {
             self.callbacks.run_ended(
@@ -53,7 +54,9 @@ impl Execution {
                 self.callbacks.flush()
             };
             self.commit_buffer.events(rows);
-            stored = self.commit_buffer.finish(self.run_end(&end, status)).await;
+            let run_end = self.run_end(&end, status);
+            end_events = lifecycle_events(&end, &run_end);
+            stored = self.commit_buffer.finish(run_end).await;
         }
         let steps_lost = matches!(stored, Err(CommitFailure::Steps(_)));
         if let Err(CommitFailure::Steps(error)) = stored {
@@ -65,9 +68,11 @@ impl Execution {
             } else {
                 restored_input(&self.record, &self.ports).await
             };
+            let run_end = self.run_end(&end, status);
+            end_events = lifecycle_events(&end, &run_end);
             stored = self
                 .commit_buffer
-                .finish_without_steps(self.run_end(&end, status), input)
+                .finish_without_steps(run_end, input)
                 .await;
         }
         match stored {
@@ -107,7 +112,9 @@ impl Execution {
         {
             tracing::warn!(%error, "cannot delete the journal of a rolled-back run");
         }
-        self.notify_end(&end, &self.run_end(&end, status)).await;
+        for event in end_events {
+            self.notify(event).await;
+        }
         fail_points::pass("end.told");
         let failure = failure_of(&end);
         self.publish_end(&end, failure.as_ref()).await;
@@ -201,30 +208,30 @@ impl Execution {
         }
     }
 
-    async fn notify_end(&self, end: &StreamEnd, run_end: &RunEnd) {
-        let completion = run_end.completion.clone();
-        let kind = match end {
-            StreamEnd::Done(_) => LifecycleKind::RunCompleted {
-                completion,
-                title: run_end.title.clone(),
-            },
-            StreamEnd::Cancelled(_) => LifecycleKind::RunCancelled { completion },
-            _ => LifecycleKind::RunFailed {
-                error: run_end.error.clone().unwrap_or_default(),
-                completion,
-            },
-        };
-        self.notify(kind).await;
-        self.notify(LifecycleKind::ThreadStatusUpdated(run_end.thread_status))
-            .await;
-    }
-
     /// Notifies the observer.
     pub(super) async fn notify(&self, kind: LifecycleKind) {
         RunLifecycleEvent::of(&self.record, kind)
             .notify(&*self.ports.observer)
             .await;
     }
+}
+
+/// Returns the events of which the observer is notified after the end is stored, in this order.
+fn lifecycle_events(end: &StreamEnd, run_end: &RunEnd) -> Vec<LifecycleKind> {
+    let completion = run_end.completion.clone();
+    let ended = match end {
+        StreamEnd::Done(_) => LifecycleKind::RunCompleted {
+            completion,
+            title: run_end.title.clone(),
+        },
+        StreamEnd::Cancelled(_) => LifecycleKind::RunCancelled { completion },
+        _ => LifecycleKind::RunFailed {
+            error: run_end.error.clone().unwrap_or_default(),
+            completion,
+        },
+    };
+    let thread = LifecycleKind::ThreadStatusUpdated(run_end.thread_status);
+    vec![ended, thread]
 }
 
 /// Returns the end of a run whose steps are lost: a failure, unless a rollback was requested, which

@@ -311,10 +311,8 @@ impl Execution {
 
     /// Returns the state of the agent's machine, if tasks are pending.
     fn pending_machine(&self) -> Option<serde_json::Value> {
-        self.progress
-            .machine
-            .clone()
-            .filter(|_| !self.progress.next.is_empty())
+        let machine = self.progress.machine.as_ref();
+        machine.filter(|_| !self.progress.next.is_empty()).cloned()
     }
 
     /// Plans the write of a checkpoint and adds it to the commit buffer, or defers it to the end.
