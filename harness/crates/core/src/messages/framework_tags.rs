@@ -81,7 +81,7 @@ const MAX_TOKEN_CHARS: usize = 64;
 pub fn neutralised(text: &str) -> Cow<'_, str> {
     let folded = Folded::of(text);
     let read = folded.read();
-    // Most texts have no character that begins a tag, a token or a marker, and one pass finds that.
+    // Every tag, token and marker begins with one of these, so a text without them is searched once.
     if !read.bytes().any(|byte| matches!(byte, b'<' | b'[' | b'-')) {
         return Cow::Borrowed(text);
     }

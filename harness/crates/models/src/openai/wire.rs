@@ -113,7 +113,7 @@ fn sent(message: &Message, dialect: Dialect) -> Option<JsonPart> {
 
 /// Serializes a message; `None` if the API has no such message.
 fn json(message: &Message, dialect: Dialect) -> Option<Box<RawValue>> {
-    // Only a human message has a frame, and `message.kind` would create the framed text.
+    // First, because a read of `message.kind` would create and cache the framed text.
     if message.is_human() {
         let framed = message.framed_text();
         return raw(&UserMessage::new(message.without_frame(), framed, dialect));
