@@ -1,6 +1,7 @@
 //! Checkpoints over the message log.
 
 use std::collections::HashSet;
+use std::ops::Bound;
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
@@ -72,13 +73,10 @@ impl Checkpointer for InMemoryStores {
         let Some(existing) = tables.threads.get_mut(thread) else {
             return Err(PutError::NoThread(thread.clone()));
         };
-        let newest = existing
-            .checkpoints
-            .iter_mut()
-            .max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id));
-        let Some(newest) = newest else {
+        let Some(mut newest) = existing.checkpoints.last_entry() else {
             return Ok(false);
         };
+        let newest = newest.get_mut();
         let before = newest.meta.metadata.clone();
         newest.meta.metadata = merge_within("metadata", before, metadata, max_bytes)?;
         Ok(true)
@@ -94,10 +92,7 @@ impl Checkpointer for InMemoryStores {
             return Ok(None);
         };
         let matches = match id {
-            Some(id) => thread
-                .checkpoints
-                .iter()
-                .find(|checkpoint| checkpoint.meta.checkpoint_id == *id),
+            Some(id) => thread.checkpoints.get(id),
             None => thread.newest(),
         };
         matches
@@ -150,7 +145,7 @@ impl Checkpointer for InMemoryStores {
         if let Some(thread) = self.0.lock().threads.get_mut(thread) {
             thread
                 .checkpoints
-                .retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(run));
+                .retain(|_, checkpoint| checkpoint.meta.run_id.as_ref() != Some(run));
         }
         Ok(())
     }
@@ -185,11 +180,10 @@ impl Checkpointer for InMemoryStores {
             return Ok(());
         };
         let (user_id, log) = (source.user_id.clone(), source.log.clone());
-        let checkpoints = source.checkpoints.iter().cloned().map(|mut checkpoint| {
+        let mut checkpoints = source.checkpoints.clone();
+        for checkpoint in checkpoints.values_mut() {
             checkpoint.meta.thread_id = to.clone();
-            checkpoint
-        });
-        let checkpoints = checkpoints.collect();
+        }
         let target = tables.threads.entry(to.clone()).or_insert_with(|| Thread {
             user_id,
             ..Thread::default()
@@ -203,15 +197,14 @@ impl Checkpointer for InMemoryStores {
 impl Thread {
     /// Returns the checkpoints that match a query, newest first.
     fn matching(&self, query: &HistoryQuery) -> Vec<&StoredCheckpoint> {
-        let mut matches: Vec<_> = self
-            .checkpoints
-            .iter()
-            .filter(|checkpoint| {
-                query
-                    .before
-                    .as_ref()
-                    .is_none_or(|before| checkpoint.meta.checkpoint_id < *before)
-            })
+        let before = query
+            .before
+            .as_ref()
+            .map_or(Bound::Unbounded, Bound::Excluded);
+        self.checkpoints
+            .range((Bound::Unbounded, before))
+            .rev()
+            .map(|(_, checkpoint)| checkpoint)
             .filter(|checkpoint| {
                 let public = checkpoint.meta.public_metadata();
                 query
@@ -219,23 +212,18 @@ impl Thread {
                     .iter()
                     .all(|(key, value)| public.get(key) == Some(value))
             })
-            .collect();
-        matches.sort_by(|a, b| b.meta.checkpoint_id.cmp(&a.meta.checkpoint_id));
-        matches.truncate(query.limit);
-        matches
+            .take(query.limit)
+            .collect()
     }
 
     /// Removes up to `most` checkpoints that `keep` does not select and that are not the parent of
     /// a selected one. Returns their number.
     fn prune(&mut self, keep: &HistoryRetention, most: usize) -> usize {
-        let mut ids: Vec<_> = self
-            .checkpoints
-            .iter()
-            .map(|checkpoint| checkpoint.meta.checkpoint_id.clone())
-            .collect();
-        ids.sort();
         let newest = usize::try_from(keep.newest.max(1)).unwrap_or(usize::MAX);
-        let first = ids.get(ids.len().saturating_sub(newest)).cloned();
+        let mut ids = self.checkpoints.keys();
+        let first = ids
+            .nth(self.checkpoints.len().saturating_sub(newest))
+            .cloned();
         let is_retained = |meta: &CheckpointMeta| {
             first
                 .as_ref()
@@ -244,30 +232,28 @@ impl Thread {
         };
         let (staying, others): (Vec<_>, Vec<_>) = self
             .checkpoints
-            .iter()
+            .values()
             .map(|checkpoint| &checkpoint.meta)
             .partition(|meta| is_retained(meta));
         let followed: HashSet<_> = staying
             .iter()
             .filter_map(|meta| meta.parent_id.as_ref())
             .collect();
-        let mut removed: Vec<_> = others
+        let removed: Vec<_> = others
             .iter()
             .map(|meta| &meta.checkpoint_id)
             .filter(|id| !followed.contains(id))
+            .take(most)
             .cloned()
             .collect();
-        removed.sort();
-        removed.truncate(most);
-        self.checkpoints
-            .retain(|checkpoint| !removed.contains(&checkpoint.meta.checkpoint_id));
+        for id in &removed {
+            self.checkpoints.remove(id);
+        }
         removed.len()
     }
 
     pub(super) fn newest(&self) -> Option<&StoredCheckpoint> {
-        self.checkpoints
-            .iter()
-            .max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id))
+        self.checkpoints.last_key_value().map(|(_, newest)| newest)
     }
 
     pub(super) fn head(&self) -> ThreadHead {
@@ -314,11 +300,7 @@ impl Thread {
 impl Thread {
     /// Validates that ids and positions are unique and that all messages of a layout exist.
     pub(super) fn validate_writes(&self, writes: &[CheckpointWrite]) -> Result<(), String> {
-        let known = |id: &CheckpointId| {
-            self.checkpoints
-                .iter()
-                .any(|checkpoint| checkpoint.meta.checkpoint_id == *id)
-        };
+        let known = |id: &CheckpointId| self.checkpoints.contains_key(id);
         let mut new = HashSet::new();
         for write in writes {
             match (known(&write.meta.checkpoint_id), write.amends) {
@@ -358,19 +340,21 @@ impl Thread {
     }
 
     pub(super) fn store_checkpoint(&mut self, write: CheckpointWrite) {
-        let existing = self.checkpoints.iter_mut().find(|existing| {
-            write.amends && existing.meta.checkpoint_id == write.meta.checkpoint_id
-        });
-        if let Some(existing) = existing {
+        let id = &write.meta.checkpoint_id;
+        if write.amends
+            && let Some(existing) = self.checkpoints.get_mut(id)
+        {
             (existing.meta.next, existing.meta.machine) = (write.meta.next, write.meta.machine);
             return;
         }
         self.log.extend(write.new_messages);
-        self.checkpoints.push(StoredCheckpoint {
+        let stored = StoredCheckpoint {
             meta: write.meta,
             channels: write.channels,
             histories: write.histories,
             layout: write.layout,
-        });
+        };
+        let id = stored.meta.checkpoint_id.clone();
+        self.checkpoints.insert(id, stored);
     }
 }

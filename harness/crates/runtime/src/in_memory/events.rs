@@ -95,6 +95,7 @@ impl RunEventStore for InMemoryStores {
 
 impl Thread {
     pub(super) fn append(&mut self, events: Vec<NewRunEvent>) {
+        self.events.reserve(events.len());
         for event in events {
             self.last_seq += 1;
             self.events.push(RunEvent {

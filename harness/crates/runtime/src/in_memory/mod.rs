@@ -11,6 +11,7 @@ mod requests;
 mod run_commit;
 mod run_create;
 mod run_query;
+mod run_table;
 mod stream_bridge;
 mod streams;
 mod tables;

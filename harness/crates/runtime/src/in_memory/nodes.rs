@@ -56,7 +56,7 @@ impl NodeStore for InMemoryStores {
         let tables = self.0.lock();
         let owned = tables
             .runs
-            .values()
+            .unfinished()
             .filter(|run| run.owner.as_ref() == Some(node))
             .map(|run| &run.record);
         let owned = owned.map(|run| OwnedRun {
@@ -77,7 +77,7 @@ impl NodeStore for InMemoryStores {
         let runs = |node: &NodeId| {
             tables
                 .runs
-                .values()
+                .unfinished()
                 .filter(|run| run.owner.as_ref() == Some(node))
                 .count() as u64
         };

@@ -97,7 +97,7 @@ impl RunCommitStore for InMemoryStores {
         if end.discard_checkpoints {
             thread
                 .checkpoints
-                .retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(&commit.run_id));
+                .retain(|_, checkpoint| checkpoint.meta.run_id.as_ref() != Some(&commit.run_id));
             thread.status = ThreadStatus::at_rest(
                 thread
                     .newest()
@@ -105,6 +105,7 @@ impl RunCommitStore for InMemoryStores {
             );
         }
         let ended = run.record.clone();
+        tables.runs.mark_ended(&commit.thread_id, &commit.run_id);
         if let Some(call) = end.webhook {
             let delivery = WebhookDelivery {
                 run: ended,
@@ -123,22 +124,19 @@ impl RunCommitStore for InMemoryStores {
             );
         }
         let temporary = thread.temporary;
-        if let (Some(values), Some(request)) = (end.kept_values, tables.request_of(&commit.run_id))
+        if let Some(values) = end.kept_values
+            && let Some(request) = tables.request_of(&commit.run_id)
         {
             request.values = Some(values);
         }
-        if !tables
-            .unfinished(|other| other.thread_id == commit.thread_id)
-            .is_empty()
-        {
+        if tables.runs.has_unfinished(&commit.thread_id) {
             tables.threads.entry(commit.thread_id).or_default().status = ThreadStatus::Busy;
         } else if temporary {
             tables.threads.remove(&commit.thread_id);
-            for run in tables
-                .runs
-                .values_mut()
-                .filter(|run| run.record.thread_id == commit.thread_id)
-            {
+            for id in tables.runs.ids_of_thread(&commit.thread_id) {
+                let Some(run) = tables.runs.get_mut(&id) else {
+                    continue;
+                };
                 run.recipe = None;
                 run.record.kwargs = serde_json::json!({}).into();
                 run.record.completion = std::mem::take(&mut run.record.completion).without_text();

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::tables::{InMemoryStores, Run, Tables};
+use super::run_table::Run;
+use super::tables::{InMemoryStores, Tables};
 use crate::admission::{AdmissionDecision, UserRuns, decide_admission};
 use crate::definition::{
     CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus, StoreError, ThreadStatus,
@@ -26,7 +27,7 @@ impl RunCreateStore for InMemoryStores {
         {
             return Err(AdmitError::KnownRequest(state));
         }
-        if tables.runs.contains_key(&run.run_id) {
+        if tables.runs.get(&run.run_id).is_some() {
             return Err(AdmitError::RunExists(run.run_id));
         }
         match tables.threads.get(&run.thread_id) {
@@ -38,16 +39,15 @@ impl RunCreateStore for InMemoryStores {
             }
             _ => {}
         }
-        let others = tables.runs.values().filter(|other| {
-            !other.record.status.is_terminal() && other.record.thread_id == run.thread_id
-        });
         // A run admitted under a fast clock must not sort after one that was admitted later.
         let start_time = |other: &Run| {
             other
                 .earliest_start
                 .unwrap_or_else(|| other.record.created_at.min(run.created_at))
         };
-        let mut others: Vec<_> = others
+        let mut others: Vec<_> = tables
+            .runs
+            .unfinished_of(&run.thread_id)
             .map(|other| RunRecord {
                 created_at: start_time(other),
                 ..other.record.clone()
@@ -116,7 +116,7 @@ impl RunCreateStore for InMemoryStores {
             losses: 0,
             calls: HashMap::new(),
         };
-        tables.runs.insert(run.run_id, row);
+        tables.runs.insert(row);
         let is_started = record.status.is_owned();
         Ok(Admitted {
             head: is_started.then(|| tables.threads[&record.thread_id].head()),
@@ -136,9 +136,8 @@ impl RunCreateStore for InMemoryStores {
             other.status.is_owned() || (other.was_released() && other.cancel.is_some())
         };
         let thread_is_free = |run: &RunRecord| {
-            tables
-                .unfinished(|other| other.thread_id == run.thread_id && blocks_thread(other))
-                .is_empty()
+            let mut others = tables.runs.unfinished_of(&run.thread_id);
+            !others.any(|other| blocks_thread(&other.record))
         };
         let may_start_now = |run: &Run| {
             run.record.was_released() || run.earliest_start.is_none_or(|start| start <= now)
@@ -155,7 +154,7 @@ impl RunCreateStore for InMemoryStores {
         };
         let next = tables
             .runs
-            .values()
+            .unfinished()
             .filter(is_startable)
             .min_by_key(|run| (!run.record.was_released(), run.order))
             .map(|run| run.record.run_id.clone());
@@ -174,7 +173,7 @@ impl RunCreateStore for InMemoryStores {
         let mut tables = self.0.lock();
         let tables = &mut *tables;
         let nodes = tables.live_nodes();
-        let is_orphaned = |run: &&mut Run| {
+        let is_orphaned = |run: &&Run| {
             run.record.status.is_owned()
                 && run
                     .owner
@@ -183,10 +182,11 @@ impl RunCreateStore for InMemoryStores {
         };
         let oldest = tables
             .runs
-            .values_mut()
+            .unfinished()
             .filter(is_orphaned)
-            .min_by_key(|run| (run.record.created_at, run.order));
-        Ok(oldest.map(|run| {
+            .min_by_key(|run| (run.record.created_at, run.order))
+            .map(|run| run.record.run_id.clone());
+        Ok(oldest.and_then(|run| tables.runs.get_mut(&run)).map(|run| {
             run.record.attempt += 1;
             run.last_batch = 0;
             run.losses += 1;
@@ -199,7 +199,7 @@ impl RunCreateStore for InMemoryStores {
             .0
             .lock()
             .runs
-            .values()
+            .unfinished()
             .filter(|run| run.is_claimable())
             .filter_map(|run| run.earliest_start)
             .filter(|start| *start > now)
@@ -255,8 +255,11 @@ impl Tables {
     /// Counts the unfinished runs of a user; none without a user.
     fn user_runs(&self, user: Option<&str>) -> UserRuns {
         let mut count = UserRuns::default();
-        let is_of_user = |run: &&Run| user.is_some() && run.record.user_id.as_deref() == user;
-        for run in self.runs.values().filter(is_of_user) {
+        if user.is_none() {
+            return count;
+        }
+        let is_of_user = |run: &&Run| run.record.user_id.as_deref() == user;
+        for run in self.runs.unfinished().filter(is_of_user) {
             count.active += u64::from(run.record.status.is_owned());
             count.queued += u64::from(run.is_claimable());
         }
@@ -270,16 +273,19 @@ impl Tables {
         action: CancelAction,
         at: DateTime<Utc>,
     ) -> Vec<RunRecord> {
-        let others = self.runs.values_mut().map(|run| &mut run.record);
-        let cancelled = others
-            .filter(|run| {
-                run.thread_id == *thread && !run.status.is_terminal() && run.cancel.is_none()
-            })
-            .map(|run| {
-                run.cancel = Some(action);
-                run.updated_at = at;
-                run.clone()
-            });
-        cancelled.collect()
+        let running = self.runs.unfinished_of(thread).map(|run| &run.record);
+        let running: Vec<RunId> = running
+            .filter(|run| run.cancel.is_none())
+            .map(|run| run.run_id.clone())
+            .collect();
+        let mut cancelled = Vec::new();
+        for id in running {
+            if let Some(Run { record, .. }) = self.runs.get_mut(&id) {
+                record.cancel = Some(action);
+                record.updated_at = at;
+                cancelled.push(record.clone());
+            }
+        }
+        cancelled
     }
 }

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::tables::{InMemoryStores, Run, Tables};
+use super::run_table::Run;
+use super::tables::{InMemoryStores, Tables};
 use crate::definition::{RunRecord, StoreError};
 use crate::ports::{RunDeleteStore, RunListQuery, RunQueryStore, StoredRunRequest, UnfinishedRun};
 use deerflow_core::actor_context::Owner;
@@ -33,8 +34,8 @@ impl RunQueryStore for InMemoryStores {
         let tables = self.0.lock();
         let mut runs: Vec<&Run> = tables
             .runs
-            .values()
-            .filter(|run| run.record.thread_id == *thread && owns(&owner, &run.record))
+            .of_thread(thread)
+            .filter(|run| owns(&owner, &run.record))
             .filter(|run| {
                 query
                     .status
@@ -108,7 +109,7 @@ impl RunDeleteStore for InMemoryStores {
             thread.events.retain(|event| event.event.run_id != *run);
             thread
                 .checkpoints
-                .retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(run));
+                .retain(|_, checkpoint| checkpoint.meta.run_id.as_ref() != Some(run));
         }
         Ok(true)
     }
@@ -116,18 +117,11 @@ impl RunDeleteStore for InMemoryStores {
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
         let mut tables = self.0.lock();
         let tables = &mut *tables;
-        let run_ids = tables
-            .runs
-            .values()
-            .filter(|run| run.record.thread_id == *thread)
-            .map(|run| run.record.run_id.clone());
-        for run in run_ids.collect::<Vec<_>>() {
+        for run in tables.runs.ids_of_thread(thread) {
             tables.runs.remove(&run);
+            tables.streams.remove(&run);
             tables.forget_values(&run);
         }
-        tables
-            .streams
-            .retain(|run, _| tables.runs.contains_key(run));
         if let Some(thread) = tables.threads.get_mut(thread) {
             thread.events.clear();
         }
@@ -143,17 +137,18 @@ fn owns(owner: &Option<String>, record: &RunRecord) -> bool {
 
 impl Tables {
     pub(super) fn active(&self, thread: &ThreadId) -> Option<RunRecord> {
-        self.unfinished(|record| record.thread_id == *thread)
-            .into_iter()
-            .min_by_key(|record| !record.holds_thread())
+        let of_thread = self.runs.unfinished_of(thread);
+        of_thread
+            .min_by_key(|run| (!run.record.holds_thread(), run.record.created_at, run.order))
+            .map(|run| run.record.clone())
     }
 
     /// Returns unfinished runs in the order in which they start.
     pub(super) fn unfinished(&self, predicate: impl Fn(&RunRecord) -> bool) -> Vec<RunRecord> {
         let mut runs: Vec<&Run> = self
             .runs
-            .values()
-            .filter(|run| !run.record.status.is_terminal() && predicate(&run.record))
+            .unfinished()
+            .filter(|run| predicate(&run.record))
             .collect();
         runs.sort_by_key(|run| (run.record.created_at, run.order));
         runs.into_iter().map(|run| run.record.clone()).collect()

@@ -9,12 +9,12 @@ use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::agent::CallProgress;
+use super::run_table::RunTable;
 use crate::checkpoint::{CheckpointMeta, LogRange};
-use crate::definition::{RequestKey, RunRecord, ThreadStatus};
-use crate::ports::{AuxiliaryUsage, CreatedResource, RunEvent, StoredRunRequest, WebhookDelivery};
+use crate::definition::{RequestKey, ThreadStatus};
+use crate::ports::{AuxiliaryUsage, CreatedResource, RunEvent, WebhookDelivery};
 use crate::stream_bridge::{StreamEvent, TerminalKind};
-use deerflow_core::ids::{NodeId, RunId, ThreadId};
+use deerflow_core::ids::{CheckpointId, NodeId, RunId, ThreadId};
 use deerflow_core::messages::Message;
 
 /// Stores of runs, journal and checkpoints in memory. Clones share their data, which is dropped
@@ -25,7 +25,7 @@ pub struct InMemoryStores(pub(super) Arc<Mutex<Tables>>);
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub(super) threads: BTreeMap<ThreadId, Thread>,
-    pub(super) runs: BTreeMap<RunId, Run>,
+    pub(super) runs: RunTable,
     pub(super) outbox: BTreeMap<RunId, OutboxEntry>,
     pub(super) requests: HashMap<Scope, RequestRow>,
     pub(super) nodes: BTreeMap<NodeId, Node>,
@@ -35,21 +35,6 @@ pub(super) struct Tables {
     pub(super) shared: bool,
     /// Counts admissions, to order runs that were created at the same time.
     pub(super) admitted: u64,
-}
-
-#[derive(Debug)]
-pub(super) struct Run {
-    pub(super) record: RunRecord,
-    pub(super) order: u64,
-    /// Earliest start of a delayed run.
-    pub(super) earliest_start: Option<DateTime<Utc>>,
-    /// Time of the first start.
-    pub(super) started: Option<DateTime<Utc>>,
-    pub(super) last_batch: u64,
-    pub(super) recipe: Option<Arc<StoredRunRequest>>,
-    pub(super) owner: Option<NodeId>,
-    pub(super) losses: u32,
-    pub(super) calls: HashMap<String, CallProgress>,
 }
 
 /// A registered runtime. Its lease expires only if the stores are shared.
@@ -79,7 +64,7 @@ pub(super) struct Thread {
     /// Time of creation, if the thread was created before its first run.
     pub(super) created_at: Option<DateTime<Utc>>,
     pub(super) log: BTreeMap<u64, Message>,
-    pub(super) checkpoints: Vec<StoredCheckpoint>,
+    pub(super) checkpoints: BTreeMap<CheckpointId, StoredCheckpoint>,
     pub(super) events: Vec<RunEvent>,
     pub(super) last_seq: u64,
 }

@@ -96,17 +96,13 @@ impl Thread {
 impl Tables {
     /// Returns the times of a thread's creation and last change, derived from its remaining rows.
     fn age(&self, id: &ThreadId, thread: &Thread) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
-        let runs = self
-            .runs
-            .values()
-            .map(|run| &run.record)
-            .filter(|run| run.thread_id == *id);
+        let runs = self.runs.of_thread(id).map(|run| &run.record);
         let moments = runs.flat_map(|run| [run.created_at, run.updated_at]);
         let moments = moments
             .chain(
                 thread
                     .checkpoints
-                    .iter()
+                    .values()
                     .map(|checkpoint| checkpoint.meta.created_at),
             )
             .chain(thread.created_at);
