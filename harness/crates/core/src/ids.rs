@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
 /// Error: a text is not a valid identifier.
@@ -31,16 +32,17 @@ fn is_plain_id(text: &str) -> bool {
 macro_rules! plain_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        /// Clones share the text.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+        #[serde(try_from = "String")]
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Parses an id that matches `[A-Za-z0-9_-]{1,64}`.
             pub fn parse(text: impl Into<String>) -> Result<Self, InvalidId> {
                 let text = text.into();
                 if is_plain_id(&text) {
-                    Ok(Self(text))
+                    Ok(Self(text.into()))
                 } else {
                     Err(InvalidId { kind: $kind, value: text.chars().take(80).collect() })
                 }
@@ -49,6 +51,12 @@ macro_rules! plain_id {
             /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 
@@ -74,13 +82,13 @@ macro_rules! plain_id {
 
         impl From<$name> for String {
             fn from(id: $name) -> String {
-                id.0
+                id.0.as_ref().to_owned()
             }
         }
 
         impl From<Uuid> for $name {
             fn from(id: Uuid) -> Self {
-                Self(id.to_string())
+                Self(id.hyphenated().encode_lower(&mut Uuid::encode_buffer())[..].into())
             }
         }
     };
