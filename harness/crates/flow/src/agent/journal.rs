@@ -3,6 +3,7 @@
 
 use deerflow_core::messages::MessageChunk;
 use deerflow_runtime::agent::AgentEvent;
+use serde_json::value::to_raw_value;
 
 use super::steps::StepReporter;
 use crate::adapter::TurnDelta;
@@ -17,7 +18,10 @@ impl FlowEventSink for StepReporter {
             ..
         } = &event
         else {
-            let payload = event.to_value();
+            let payload = match to_raw_value(&event) {
+                Ok(json) => json.into(),
+                Err(error) => return tracing::error!(%error, "cannot serialize a flow's event"),
+            };
             let is_recorded = self.records_turns || event.body.is_lifecycle();
             self.send_for_run(if is_recorded {
                 AgentEvent::NodeEvent(payload)

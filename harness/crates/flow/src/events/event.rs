@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use deerflow_core::clock::iso;
-use serde_json::{Map, Value, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
 
+use super::payload;
 use crate::adapter::{FlowError, PromptSegment, TurnDelta, TurnMode, TurnStatus, Usage};
 
 /// Version of the envelope.
@@ -32,8 +34,9 @@ pub struct FlowEvent {
 }
 
 /// Content of an event. A run sends one of `RunCompleted`, `RunFailed`, `RunCancelled` and
-/// `RunInterrupted`, as its last event.
-#[derive(Debug, Clone, PartialEq)]
+/// `RunInterrupted`, as its last event. Serializes as its payload, without its type.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
 pub enum EventBody {
     /// The run began.
     RunStarted {
@@ -55,10 +58,13 @@ pub enum EventBody {
         steps: u64,
     },
     /// The run failed.
+    #[serde(serialize_with = "payload::error")]
     RunFailed(FlowError),
     /// The run was cancelled.
+    #[serde(serialize_with = "payload::empty")]
     RunCancelled,
     /// The run stopped at questions, or at a breakpoint if there are none.
+    #[serde(serialize_with = "payload::interrupts")]
     RunInterrupted(Vec<Value>),
     /// A visit began.
     NodeStarted {
@@ -107,11 +113,14 @@ pub enum EventBody {
         /// `true` if the session had earlier turns.
         session_reused: bool,
         /// Parts of the prompt.
+        #[serde(rename = "promptSources", serialize_with = "payload::segments")]
         prompt: Arc<[PromptSegment]>,
     },
     /// Output of a turn.
+    #[serde(serialize_with = "payload::delta")]
     Delta(TurnDelta),
     /// A turn completed.
+    #[serde(serialize_with = "payload::completed")]
     TurnCompleted {
         /// Tokens and cost.
         usage: Usage,
@@ -171,14 +180,19 @@ pub trait FlowEventSink: Send + Sync + fmt::Debug {
 impl FlowEvent {
     /// Returns the envelope for clients.
     pub fn to_value(&self) -> Value {
-        let mut envelope = json!({
-            "eventId": self.event_id,
-            "eventType": self.body.event_type(),
-            "schemaVersion": EVENT_SCHEMA_VERSION,
-            "runId": &*self.run_id,
-            "timestamp": iso(self.timestamp),
-            "payload": self.body.payload(),
-        });
+        serde_json::to_value(self).unwrap_or(Value::Null)
+    }
+}
+
+impl Serialize for FlowEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut envelope = serializer.serialize_map(None)?;
+        envelope.serialize_entry("eventId", &self.event_id)?;
+        envelope.serialize_entry("eventType", self.body.event_type())?;
+        envelope.serialize_entry("schemaVersion", EVENT_SCHEMA_VERSION)?;
+        envelope.serialize_entry("runId", &*self.run_id)?;
+        envelope.serialize_entry("timestamp", &iso(self.timestamp))?;
+        envelope.serialize_entry("payload", &self.body)?;
         let ids = [
             ("nodeId", &self.node_id),
             ("agentId", &self.agent_id),
@@ -186,10 +200,10 @@ impl FlowEvent {
         ];
         for (key, id) in ids {
             if let Some(id) = id {
-                envelope[key] = id.as_str().into();
+                envelope.serialize_entry(key, id)?;
             }
         }
-        envelope
+        envelope.end()
     }
 }
 
@@ -225,101 +239,8 @@ impl EventBody {
 
     /// Returns the payload.
     pub fn payload(&self) -> Value {
-        match self {
-            Self::RunStarted {
-                input,
-                content_hash,
-            } => json!({"input": input, "contentHash": content_hash}),
-            Self::RunResumed { content_hash } => json!({"contentHash": content_hash}),
-            Self::RunCancelled => json!({}),
-            Self::RunCompleted { result, steps } => json!({"result": result, "steps": steps}),
-            Self::RunFailed(error) => json!({"error": error}),
-            Self::RunInterrupted(interrupts) => json!({"interrupts": interrupts}),
-            Self::NodeStarted {
-                kind,
-                visit,
-                inputs,
-            } => {
-                json!({"kind": kind, "visit": visit, "inputs": inputs})
-            }
-            Self::NodeCompleted {
-                visit,
-                action,
-                ports,
-                duration_ms,
-            } => json!({
-                "visit": visit, "action": action, "ports": ports, "durationMs": duration_ms,
-            }),
-            Self::NodeFailed {
-                visit,
-                error,
-                handled,
-                duration_ms,
-            } => json!({
-                "visit": visit, "error": error, "handled": handled, "durationMs": duration_ms,
-            }),
-            Self::NodeRetry { attempt, delay_ms } => {
-                json!({"attempt": attempt, "delayMs": delay_ms})
-            }
-            Self::AgentSelected {
-                adapter_kind,
-                turn_mode,
-                session_reused,
-                prompt,
-            } => json!({
-                "adapterKind": adapter_kind,
-                "turnMode": turn_mode,
-                "sessionReused": session_reused,
-                "promptSources": **prompt,
-            }),
-            Self::Delta(delta) => delta_payload(delta),
-            Self::TurnCompleted {
-                usage,
-                structured,
-                reasoning,
-                tool_calls,
-                artifacts,
-                duration_ms,
-            } => json!({
-                "status": "completed",
-                "usage": usage,
-                "structuredOutput": structured,
-                "reasoningText": reasoning,
-                "toolCalls": tool_calls,
-                "artifacts": artifacts,
-                "durationMs": duration_ms,
-            }),
-            Self::TurnFailed {
-                status,
-                usage,
-                error,
-                duration_ms,
-            } => json!({
-                "status": status, "usage": usage, "error": error, "durationMs": duration_ms,
-            }),
-            Self::EdgeTaken { from, to, handle } => {
-                json!({"from": from, "to": to, "handle": handle})
-            }
-            Self::DelegationResolved(decision) => decision.clone(),
-            Self::Warning { code, message } => json!({"code": code, "message": message}),
-        }
+        serde_json::to_value(self).unwrap_or(Value::Null)
     }
-}
-
-fn delta_payload(delta: &TurnDelta) -> Value {
-    let mut payload = Map::new();
-    if !delta.text.is_empty() {
-        payload.insert("deltaText".to_owned(), delta.text.as_str().into());
-        payload.insert("part".to_owned(), "final".into());
-    }
-    if !delta.reasoning.is_empty() {
-        payload.insert(
-            "deltaReasoningText".to_owned(),
-            delta.reasoning.as_str().into(),
-        );
-        payload.entry("part").or_insert_with(|| "reasoning".into());
-    }
-    Value::Object(payload)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod compact;
 mod event;
 mod node_state;
 mod node_states;
+mod payload;
 mod recorded;
 mod traces;
 

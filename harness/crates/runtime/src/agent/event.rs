@@ -10,6 +10,7 @@ use super::middleware_action::MiddlewareAction;
 use super::subagent::SubagentEvent;
 use super::task::{Task, TaskEnd, TaskInput};
 use crate::checkpoint::PendingTask;
+use crate::definition::EventContent;
 use crate::user_memory::MemoryUpdate;
 use deerflow_core::messages::{Message, MessageChunk, UsageMetadata};
 use deerflow_core::state::{StateUpdate, ThreadState};
@@ -28,9 +29,9 @@ pub enum AgentEvent {
     Custom(Value),
     /// A payload for `custom` viewers that describes the progress of a node. The journal has it as
     /// an object, with long texts cut, soon after it happens.
-    NodeEvent(Value),
+    NodeEvent(EventContent),
     /// A payload for `custom` viewers that the journal does not record.
-    Unrecorded(Value),
+    Unrecorded(EventContent),
     /// Output that a tool call prints while it runs, for `custom` viewers.
     LiveOutput(Box<LiveOutput>),
     /// An update of a subagent that a call started.

@@ -345,7 +345,7 @@ impl RunEventCallback {
         self.push(event_type, category::MESSAGE, message.clone(), metadata);
     }
 
-    pub(super) fn trace(&mut self, event_type: &str, content: Value) {
+    pub(super) fn trace(&mut self, event_type: &str, content: impl Into<EventContent>) {
         self.push(event_type, category::TRACE, content, Map::new());
     }
 

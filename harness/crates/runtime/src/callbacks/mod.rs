@@ -6,6 +6,7 @@ mod events;
 mod file_changes;
 mod human_input;
 mod node_events;
+mod payload_limits;
 mod pending_answers;
 mod subagents;
 mod title;

@@ -2,18 +2,18 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::bounded::bounded;
 use super::events::RunEventCallback;
-use crate::ports::{NODE_EVENT, NODE_EVENTS_OMITTED};
+use crate::ports::{EventContent, NODE_EVENT, NODE_EVENTS_OMITTED};
 
 /// Maximum number of rows with progress of nodes per attempt of a run.
 const MAX_ROWS: u64 = 20_000;
 
 impl RunEventCallback {
     /// Journals the progress of a node, up to a number of rows; one more row states the omission.
-    pub(super) fn node_event(&mut self, payload: &Value) {
+    pub(super) fn node_event(&mut self, payload: &EventContent) {
         match self.node_events.cmp(&MAX_ROWS) {
             Ordering::Less => {
                 let content = bounded(payload, self.max_trace_chars);
@@ -40,7 +40,7 @@ mod tests {
         let (thread, run) = (ThreadId::parse("t").unwrap(), RunId::parse("r").unwrap());
         let mut journal = RunEventCallback::new(thread, run, None, Arc::new(SystemClock), 1_000);
         for _ in 0..MAX_ROWS + 5 {
-            journal.node_event(&json!({"nodeId": "a"}));
+            journal.node_event(&json!({"nodeId": "a"}).into());
         }
         let rows = journal.flush();
         assert_eq!(rows.len() as u64, MAX_ROWS + 1);

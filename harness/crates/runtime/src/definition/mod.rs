@@ -1,6 +1,7 @@
-//! Definitions of runs: request, record, status, stop reason and limits, and the error of their
-//! stores.
+//! Definitions of runs: request, record, status, stop reason and limits, the content of their
+//! journal, and the error of their stores.
 
+mod event_content;
 mod limits;
 mod presentation;
 pub(crate) mod read_retry;
@@ -15,6 +16,7 @@ mod store_error;
 mod stream_modes;
 mod ttl;
 
+pub use event_content::EventContent;
 pub use limits::{RunLimits, UserRunLimits};
 pub use presentation::RunPresentation;
 pub use record::{LOST_ERROR, RunCompletionData, RunRecord, ThreadStatus};

@@ -2,7 +2,6 @@
 //! implementations; [`store`](crate::runs::store) states the guarantees of a store.
 
 mod error;
-mod event_content;
 mod node_notifier;
 mod node_store;
 mod observer;
@@ -17,8 +16,8 @@ mod runtime_ports;
 mod usage_ledger;
 mod webhook_outbox;
 
+pub use crate::definition::EventContent;
 pub use error::{AdmitError, CommitError};
-pub use event_content::EventContent;
 pub use node_notifier::{NodeNotifier, WakeSignal};
 pub use node_store::{Lease, NodeRecord, NodeStore, OwnedRun, StoreLockStatus};
 pub use observer::{LifecycleKind, NullObserver, RunLifecycleEvent, RunObserver};

@@ -4,8 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::event_content::EventContent;
-use crate::definition::StoreError;
+use crate::definition::{EventContent, StoreError};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
 

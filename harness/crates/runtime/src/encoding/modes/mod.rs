@@ -119,9 +119,10 @@ impl ModeEncoder {
             AgentEvent::Token(chunk, meta) => self.token(chunk, meta, frames),
             AgentEvent::Message(message, meta) => self.message(message, meta, frames),
             AgentEvent::Step(step) => self.step(step, frames),
-            AgentEvent::Custom(payload)
-            | AgentEvent::NodeEvent(payload)
-            | AgentEvent::Unrecorded(payload)
+            AgentEvent::Custom(payload) if self.has(StreamMode::Custom) => {
+                frames.push(Frame::new("custom", payload))
+            }
+            AgentEvent::NodeEvent(payload) | AgentEvent::Unrecorded(payload)
                 if self.has(StreamMode::Custom) =>
             {
                 frames.push(Frame::new("custom", payload))
