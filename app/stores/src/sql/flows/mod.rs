@@ -1,6 +1,7 @@
 //! Flow store over SQL: a row for the current version of each flow, a row for every version, and
 //! one for every content.
 
+mod prepared_find;
 mod row;
 mod write;
 
@@ -34,11 +35,10 @@ impl SqlFlowStore {
     }
 
     async fn row(&self, user: &str, slug: &str) -> Result<Option<flow::Model>, StoreError> {
-        read(
-            flow::Entity::find_by_id((plain(user), plain(slug)))
-                .one(self.db.reads())
-                .await,
-        )
+        let key = (plain(user), plain(slug));
+        let prepared = |connection: &_| prepared_find::row(connection, &key);
+        let select = || flow::Entity::find_by_id(key.clone());
+        read(self.db.read_one(prepared, select).await)
     }
 }
 
