@@ -25,8 +25,8 @@ const STORED: usize = 200;
 const ANSWER_TOKENS: usize = 256;
 /// Limit of supersteps of the long run.
 const SUPERSTEPS: u64 = 100;
-/// Number of long runs. SQLite writes to the space of its log again, so that the folder grows with
-/// several runs only.
+/// Number of long runs. SQLite reuses the space of its write-ahead log, so that one run may not
+/// change the size of the folder.
 const LONG_RUNS: u64 = 20;
 
 /// Measurements of flows on one gateway.

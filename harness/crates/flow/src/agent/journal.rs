@@ -3,11 +3,15 @@
 
 use deerflow_core::messages::MessageChunk;
 use deerflow_runtime::agent::AgentEvent;
+use deerflow_runtime::runs::store::EventContent;
 use serde_json::value::to_raw_value;
 
 use super::steps::StepReporter;
 use crate::adapter::TurnDelta;
 use crate::events::{EventBody, FlowEvent, FlowEventSink};
+
+/// Maximum depth of an event that is sent as JSON text. Parsers stop at 128.
+const MAX_TEXT_DEPTH: usize = 100;
 
 impl FlowEventSink for StepReporter {
     fn emit(&self, event: FlowEvent) {
@@ -18,10 +22,7 @@ impl FlowEventSink for StepReporter {
             ..
         } = &event
         else {
-            let payload = match to_raw_value(&event) {
-                Ok(json) => json.into(),
-                Err(error) => return tracing::error!(%error, "cannot serialize a flow's event"),
-            };
+            let payload = content_of(&event);
             let is_recorded = self.records_turns || event.body.is_lifecycle();
             self.send_for_run(if is_recorded {
                 AgentEvent::NodeEvent(payload)
@@ -39,6 +40,35 @@ impl FlowEventSink for StepReporter {
     }
 }
 
+/// Returns an event as the content of a journal row: as JSON text, unless a parser of the text could
+/// reach its limit.
+fn content_of(event: &FlowEvent) -> EventContent {
+    match to_raw_value(event) {
+        Ok(json) if depth_of(json.get()) <= MAX_TEXT_DEPTH => json.into(),
+        _ => event.to_value().into(),
+    }
+}
+
+/// Returns the greatest number of lists and objects that contain each other.
+fn depth_of(json: &str) -> usize {
+    let (mut depth, mut max): (usize, usize) = (0, 0);
+    let mut bytes = json.bytes();
+    let mut in_string = false;
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => _ = bytes.next(),
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                max = max.max(depth);
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    max
+}
+
 fn chunk(invocation: &str, delta: &TurnDelta) -> MessageChunk {
     let mut chunk = MessageChunk::empty(invocation);
     chunk.content.clone_from(&delta.text);
@@ -49,4 +79,46 @@ fn chunk(invocation: &str, delta: &TurnDelta) -> MessageChunk {
             .insert("reasoning_content".to_owned(), reasoning);
     }
     chunk
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+
+    fn started(value: Value) -> FlowEvent {
+        FlowEvent {
+            event_id: "e".to_owned(),
+            run_id: "r".into(),
+            node_id: Some("a".to_owned()),
+            agent_id: None,
+            invocation_id: None,
+            timestamp: Default::default(),
+            body: EventBody::NodeStarted {
+                kind: "agent.sub".to_owned(),
+                visit: 1,
+                inputs: Map::from_iter([("data".to_owned(), value)]),
+            },
+        }
+    }
+
+    #[test]
+    fn event_of_any_depth_reads_as_an_object() {
+        for depth in [1, 96, 97, 126, 200] {
+            let event = started((0..depth).fold(json!("}]\""), |inner, _| json!([inner])));
+            let content = content_of(&event);
+            assert_eq!(content["nodeId"], "a", "{depth}");
+            assert_eq!(content, event.to_value(), "{depth}");
+        }
+    }
+
+    #[test]
+    fn brackets_in_texts_have_no_depth() {
+        assert_eq!(
+            depth_of(r#"{"a[": ["\\", "\"[[", {"b": "]"}], "c": []}"#),
+            3
+        );
+        assert_eq!(depth_of("1"), 0);
+    }
 }

@@ -56,8 +56,8 @@ pub(super) fn delta<S: Serializer>(delta: &TurnDelta, serializer: S) -> Result<S
     fields.end()
 }
 
-/// Serializes the fields of a completed turn with its status, which has the same place as in failed
-/// turns.
+/// Serializes the fields of a completed turn after its status, which is the first field of failed
+/// turns as well.
 pub(super) fn completed<S: Serializer>(
     usage: &Usage,
     structured: &Option<Value>,

@@ -1,10 +1,10 @@
 //! Payloads of journal rows within a maximum size. They stay objects, unlike a text that is cut.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
-use super::payload_limits::{Limits, MAX_BYTES, MAX_DEPTH, MAX_NAME, OPEN_DEPTH, is_within};
+use super::payload_limits::{
+    Limits, MAX_BYTES, MAX_DEPTH, MAX_NAME, OPEN_DEPTH, SCALAR_BYTES, is_within,
+};
 use crate::definition::EventContent;
 
 /// Limits, from wide to narrow: the first that keeps a payload within its size applies. Ids and
@@ -19,10 +19,10 @@ const LIMITS: [Limits; 4] = [
 const MARK: &str = "…";
 
 /// Returns a payload in which texts have at most `max_chars` characters, and fewer if all of them
-/// together are too large. Most payloads are within the limits, so that their text is not copied.
+/// together are too large. Text within the limits is returned as it is, without a copy.
 pub(super) fn bounded(payload: &EventContent, max_chars: usize) -> EventContent {
-    match payload.json() {
-        Cow::Borrowed(json) if is_within(json, LIMITS[0].with(max_chars)) => payload.clone(),
+    match payload.text() {
+        Some(json) if is_within(json, LIMITS[0].with(max_chars)) => payload.clone(),
         _ => bounded_copy(payload, max_chars).into(),
     }
 }
@@ -69,7 +69,7 @@ impl Copy {
                 Value::Object(copied.collect::<Map<_, _>>())
             }
             other => {
-                self.bytes += 8;
+                self.bytes += SCALAR_BYTES;
                 other.clone()
             }
         }

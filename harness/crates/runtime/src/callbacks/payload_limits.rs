@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Maximum size of all texts and names of a payload in bytes. The last limits may exceed it.
+/// Maximum size of all texts and names of a payload in bytes. A payload that was cut to the
+/// narrowest limits may exceed it.
 pub(super) const MAX_BYTES: usize = 48 << 10;
 /// Maximum characters of a name.
 pub(super) const MAX_NAME: usize = 200;
@@ -13,7 +14,7 @@ pub(super) const MAX_DEPTH: usize = 12;
 /// Depth from which the number of entries is limited: above it are the fields of the event itself.
 pub(super) const OPEN_DEPTH: usize = 2;
 /// Estimated size of a number, a boolean or `null`, in bytes.
-const SCALAR_BYTES: usize = 8;
+pub(super) const SCALAR_BYTES: usize = 8;
 
 /// Limits of the values of a payload.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +49,7 @@ pub(super) fn is_within(json: &str, limits: Limits) -> bool {
     check.deserialize(&mut json).is_ok()
 }
 
-/// Check of one value. Its failure is the first limit that the value exceeds.
+/// Check of one value. It fails at the first limit that the value exceeds.
 struct Check<'a> {
     limits: Limits,
     depth: usize,

@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 
 /// Content of a journal event: any JSON. It reads like a [`Value`]. Clones share it.
 ///
-/// Content made of JSON text or of a message is stored as that text, which a message shares with
-/// its checkpoint and its frames. It is parsed only if it is read.
+/// Content made of JSON text or of a message is stored as text, and parsed only if it is read. A
+/// message shares its text with its checkpoint and its frames. Text that cannot be parsed, because
+/// it is nested more than 127 levels deep, reads as `null`.
 #[derive(Debug, Clone)]
 pub struct EventContent(Repr);
 
@@ -35,6 +36,14 @@ impl EventContent {
     /// Returns a copy of the content.
     pub fn to_value(&self) -> Value {
         Value::clone(self)
+    }
+
+    /// Returns the JSON text that the content was made of.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.0 {
+            Repr::Text(text) => Some(text.json.get()),
+            Repr::Json(_) | Repr::Message(..) => None,
+        }
     }
 
     /// Returns the content as JSON text. Text and the JSON of a message are not copied.
@@ -120,7 +129,7 @@ impl Text {
     }
 }
 
-/// Parses JSON text. Fails only if it is nested too deeply.
+/// Parses JSON text. Returns `null` if it is nested too deeply.
 fn parsed(json: &RawValue) -> Value {
     serde_json::from_str(json.get()).unwrap_or_else(|error| {
         tracing::error!(%error, "cannot read the content of a journal event");

@@ -105,7 +105,7 @@ impl RunCommitStore for InMemoryStores {
             );
         }
         let ended = run.record.clone();
-        tables.runs.mark_ended(&commit.thread_id, &commit.run_id);
+        tables.runs.mark_ended(&commit.run_id);
         if let Some(call) = end.webhook {
             let delivery = WebhookDelivery {
                 run: ended,

@@ -117,8 +117,7 @@ impl RunDeleteStore for InMemoryStores {
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
         let mut tables = self.0.lock();
         let tables = &mut *tables;
-        for run in tables.runs.ids_of_thread(thread) {
-            tables.runs.remove(&run);
+        for run in tables.runs.remove_thread(thread) {
             tables.streams.remove(&run);
             tables.forget_values(&run);
         }

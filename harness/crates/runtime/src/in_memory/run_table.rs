@@ -25,8 +25,8 @@ pub(super) struct Run {
     pub(super) calls: HashMap<String, CallProgress>,
 }
 
-/// Runs. An admission and a commit read the unfinished runs alone, so that their duration does not
-/// depend on the number of runs that ended.
+/// Runs, with indexes of the unfinished ones, so that admissions and commits do not search those
+/// that ended.
 #[derive(Debug, Default)]
 pub(super) struct RunTable {
     rows: BTreeMap<RunId, Run>,
@@ -34,7 +34,8 @@ pub(super) struct RunTable {
     unfinished: BTreeSet<RunId>,
 }
 
-/// Ids of a thread's runs, in the order of their admission.
+/// Ids of a thread's runs: unfinished ones in the order of their admission, others in the order of
+/// their ends.
 #[derive(Debug, Default)]
 struct ThreadRuns {
     unfinished: Vec<RunId>,
@@ -61,9 +62,10 @@ impl RunTable {
     }
 
     /// Moves a run that ended out of the indexes of unfinished runs.
-    pub(super) fn mark_ended(&mut self, thread: &ThreadId, run: &RunId) {
+    pub(super) fn mark_ended(&mut self, run: &RunId) {
         self.unfinished.remove(run);
-        if let Some(of_thread) = self.of_threads.get_mut(thread) {
+        let thread = self.rows.get(run).map(|row| &row.record.thread_id);
+        if let Some(of_thread) = thread.and_then(|thread| self.of_threads.get_mut(thread)) {
             of_thread.unfinished.retain(|other| other != run);
             of_thread.ended.push(run.clone());
         }
@@ -81,6 +83,17 @@ impl RunTable {
             }
         }
         Some(removed)
+    }
+
+    /// Removes the runs of a thread and returns their ids.
+    pub(super) fn remove_thread(&mut self, thread: &ThreadId) -> Vec<RunId> {
+        let ids = self.ids_of_thread(thread);
+        self.of_threads.remove(thread);
+        for run in &ids {
+            self.rows.remove(run);
+            self.unfinished.remove(run);
+        }
+        ids
     }
 
     /// Returns all runs, in the order of their ids.
