@@ -1,5 +1,5 @@
-//! Size of a value as compact JSON, counted without building its text, and texts in buffers of their
-//! size.
+//! Size of a value as compact JSON, counted without building its text, texts in buffers of their
+//! size, and the nesting of a text.
 
 use std::borrow::Borrow;
 use std::io;
@@ -98,6 +98,26 @@ pub(crate) fn raw_value_of_size<T: Serialize + ?Sized>(
     serde_json::to_writer(&mut json, value)?;
     let json = String::from_utf8(json).map_err(serde_json::Error::custom)?;
     RawValue::from_string(json)
+}
+
+/// Returns the nesting of JSON, without recursion. The number has no meaning for other input.
+pub fn nesting(json: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_text, mut is_escaped) = (false, false);
+    for byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_text => is_escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// Returns a JSON text as bytes that share its memory.

@@ -88,3 +88,11 @@ fn merge_is_limited_by_its_result() {
 fn limit_of_zero_accepts_no_value() {
     assert_eq!(size_beyond(&Value::Null, 0), Some(4));
 }
+
+#[test]
+fn brackets_in_texts_do_not_nest() {
+    assert_eq!(nesting(br#"{"a":"[[[[\"[[[","b":[1]}"#), 2);
+    assert_eq!(nesting(br#"["\\",[["}"]]]"#), 3);
+    assert_eq!(nesting(b"7"), 0);
+    assert_eq!(nesting("[".repeat(1_000_000).as_bytes()), 1_000_000);
+}

@@ -10,46 +10,29 @@
     reason = "a failure of a measurement ends it; it prints its figures"
 )]
 
+#[path = "../tests/support/one_flow.rs"]
+mod one_flow;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use deerflow_core::ids::ThreadId;
 use deerflow_core::messages::Message;
 use deerflow_flow::adapter::AdapterRegistry;
 use deerflow_flow::adapters::fake::FakeFactory;
 use deerflow_flow::agent::{FlowAgent, FlowDependencies};
 use deerflow_flow::binding::AdapterList;
-use deerflow_runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 use deerflow_runtime::in_memory::InMemoryStores;
 use deerflow_runtime::runs::{RunLimits, RunRequest, RunsFacade, StreamMode};
 use deerflow_runtime::stream_bridge::StreamItem;
 use futures_util::StreamExt as _;
-use serde_json::{Map, Value, json};
+use one_flow::OneFlow;
+use serde_json::json;
 
 const NODES: u32 = 10;
 const RUNS: u32 = 1_000;
-
-#[derive(Debug)]
-struct OneFlow(Arc<FlowAgent>);
-
-#[async_trait]
-impl AgentResolver for OneFlow {
-    async fn resolve(
-        &self,
-        _: &str,
-        _: &Map<String, Value>,
-    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        Ok(self.0.clone())
-    }
-
-    async fn list(&self) -> Vec<AssistantInfo> {
-        Vec::new()
-    }
-}
 
 fn agent() -> Arc<FlowAgent> {
     let node = |n: u32| json!({"nodeId": format!("n{n}"), "nodeKind": "agent.sub", "agentId": "a"});

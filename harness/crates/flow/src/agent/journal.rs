@@ -1,6 +1,7 @@
 //! Sends the events of a flow to the runtime: output of turns as message fragments, all other
 //! events to viewers of `custom`.
 
+use deerflow_core::json_size::nesting;
 use deerflow_core::messages::MessageChunk;
 use deerflow_runtime::agent::AgentEvent;
 use deerflow_runtime::runs::store::EventContent;
@@ -10,8 +11,8 @@ use super::steps::StepReporter;
 use crate::adapter::TurnDelta;
 use crate::events::{EventBody, FlowEvent, FlowEventSink};
 
-/// Maximum depth of an event that is sent as JSON text. Parsers stop at 128.
-const MAX_TEXT_DEPTH: usize = 100;
+/// Maximum nesting of an event that is sent as JSON text. Parsers stop at 128.
+const MAX_TEXT_NESTING: usize = 100;
 
 impl FlowEventSink for StepReporter {
     fn emit(&self, event: FlowEvent) {
@@ -44,29 +45,9 @@ impl FlowEventSink for StepReporter {
 /// reach its limit.
 fn content_of(event: &FlowEvent) -> EventContent {
     match to_raw_value(event) {
-        Ok(json) if depth_of(json.get()) <= MAX_TEXT_DEPTH => json.into(),
+        Ok(json) if nesting(json.get().as_bytes()) <= MAX_TEXT_NESTING => json.into(),
         _ => event.to_value().into(),
     }
-}
-
-/// Returns the greatest number of lists and objects that contain each other.
-fn depth_of(json: &str) -> usize {
-    let (mut depth, mut max): (usize, usize) = (0, 0);
-    let mut bytes = json.bytes();
-    let mut in_string = false;
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => in_string = !in_string,
-            b'\\' if in_string => _ = bytes.next(),
-            b'[' | b'{' if !in_string => {
-                depth += 1;
-                max = max.max(depth);
-            }
-            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    max
 }
 
 fn chunk(invocation: &str, delta: &TurnDelta) -> MessageChunk {
@@ -111,14 +92,5 @@ mod tests {
             assert_eq!(content["nodeId"], "a", "{depth}");
             assert_eq!(content, event.to_value(), "{depth}");
         }
-    }
-
-    #[test]
-    fn brackets_in_texts_have_no_depth() {
-        assert_eq!(
-            depth_of(r#"{"a[": ["\\", "\"[[", {"b": "]"}], "c": []}"#),
-            3
-        );
-        assert_eq!(depth_of("1"), 0);
     }
 }

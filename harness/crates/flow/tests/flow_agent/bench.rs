@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use deerflow_core::ids::ThreadId;
 use deerflow_core::messages::Message;
 use deerflow_flow::adapter::AdapterRegistry;
@@ -13,29 +12,16 @@ use deerflow_flow::assets::PromptAssetManifest;
 use deerflow_flow::binding::AdapterList;
 use deerflow_flow::compile::compile_text;
 use deerflow_flow::validate::Options;
-use deerflow_runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
+use deerflow_runtime::agent::Agent;
 use deerflow_runtime::checkpoint::Checkpointer;
 use deerflow_runtime::in_memory::runtime_in_memory;
 use deerflow_runtime::runs::{RunInput, RunLimits, RunRequest, RunsFacade, WaitOutcome};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-#[derive(Debug)]
-struct OneFlow(Arc<FlowAgent>);
+#[path = "../support/one_flow.rs"]
+mod one_flow;
 
-#[async_trait]
-impl AgentResolver for OneFlow {
-    async fn resolve(
-        &self,
-        _: &str,
-        _: &Map<String, Value>,
-    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        Ok(self.0.clone())
-    }
-
-    async fn list(&self) -> Vec<AssistantInfo> {
-        vec![]
-    }
-}
+use one_flow::OneFlow;
 
 /// A flow with its runtime.
 pub(crate) struct Bench {

@@ -47,7 +47,7 @@ impl RunTable {
         self.rows.get(run)
     }
 
-    /// Returns a run. Whoever ends it calls [`Self::mark_ended`].
+    /// Returns a run. A caller that sets a terminal status has to call [`Self::mark_ended`].
     pub(super) fn get_mut(&mut self, run: &RunId) -> Option<&mut Run> {
         self.rows.get_mut(run)
     }
