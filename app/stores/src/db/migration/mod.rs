@@ -38,6 +38,7 @@ mod m0040_run_texts;
 mod m0041_run_text_parts;
 mod m0042_long_events;
 mod m0043_run_index_order;
+mod m0044_active_run_index_order;
 
 pub(crate) mod progress;
 
@@ -89,6 +90,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0041_run_text_parts::RunTextParts),
             Box::new(m0042_long_events::LongEvents),
             Box::new(m0043_run_index_order::RunIndexOrder),
+            Box::new(m0044_active_run_index_order::ActiveRunIndexOrder),
         ]
     }
 }

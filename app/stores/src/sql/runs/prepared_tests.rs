@@ -8,8 +8,11 @@ use deerflow_runtime::testkit::{memory_update, new_run};
 use rusqlite::Connection;
 use sea_orm::DbBackend;
 
+use super::commit_guard::{END_THREAD, END_THREAD_WITH_ITS_TITLE};
 use super::serialized_run::SerializedRun;
+use super::user_runs::COUNT_ACTIVE;
 use super::{prepared_admission, prepared_commit};
+use crate::db::entity::run;
 use crate::db::quotas::QuotaCheck;
 use crate::db::tx::Prepared;
 use crate::files::database_files::DATABASE_FILE;
@@ -49,6 +52,16 @@ impl Rig {
         let sql = "SELECT runs.status, threads_meta.status FROM runs JOIN threads_meta USING (thread_id) WHERE run_id = ?1";
         let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
         self.connection.query_row(sql, [run], row).unwrap()
+    }
+
+    /// Returns how SQLite finds runs for this statement.
+    fn search_of_runs(&self, sql: &str) -> Vec<String> {
+        let explain = format!("EXPLAIN QUERY PLAN {sql}");
+        let mut statement = self.connection.prepare(&explain).unwrap();
+        let steps = statement.raw_query().mapped(|row| row.get("detail"));
+        let steps: Vec<String> = steps.map(Result::unwrap).collect();
+        let searches = steps.into_iter();
+        searches.filter(|step| step.contains(" runs ")).collect()
     }
 
     fn runs(&self) -> i64 {
@@ -108,6 +121,21 @@ async fn usual_runs_of_a_thread_need_prepared_statements_only() {
     let update = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
     let updates = rig.connection.query_row(updates, [], update);
     assert_eq!(updates.unwrap(), "t1 ann  2 1700000002000002");
+}
+
+#[tokio::test]
+async fn active_runs_are_found_without_reading_others() {
+    let rig = Rig::new().await;
+    for of_thread in [run::HAS_ACTIVE, END_THREAD, END_THREAD_WITH_ITS_TITLE] {
+        assert_eq!(
+            rig.search_of_runs(of_thread),
+            ["SEARCH runs USING INDEX runs_unfinished_by_thread (thread_id=?)"]
+        );
+    }
+    assert_eq!(
+        rig.search_of_runs(COUNT_ACTIVE),
+        ["SEARCH runs USING INDEX runs_owned_by_user (user_id=?)"]
+    );
 }
 
 #[tokio::test]

@@ -187,6 +187,18 @@ mod tests {
     use super::*;
     use crate::DatabaseConfig;
 
+    async fn plan(db: &Database, query: &Select<run::Entity>) -> Vec<String> {
+        let statement = query.build(db.reads().get_database_backend());
+        let explain = Statement {
+            sql: format!("EXPLAIN QUERY PLAN {}", statement.sql),
+            ..statement
+        };
+        let rows = db.reads().query_all_raw(explain).await.unwrap();
+        rows.iter()
+            .map(|row| row.try_get("", "detail").unwrap())
+            .collect()
+    }
+
     #[tokio::test]
     async fn runs_of_a_thread_are_found_by_the_thread() {
         let tasks = Tasks::new();
@@ -202,21 +214,24 @@ mod tests {
                     status,
                 };
                 let page = page(of_thread(&thread), &query, &owner).unwrap();
-                let statement = page.build(db.reads().get_database_backend());
-                let explain = Statement {
-                    sql: format!("EXPLAIN QUERY PLAN {}", statement.sql),
-                    ..statement
-                };
-                let rows = db.reads().query_all_raw(explain).await.unwrap();
-                let plan: Vec<String> = rows
-                    .iter()
-                    .map(|row| row.try_get("", "detail").unwrap())
-                    .collect();
                 assert_eq!(
-                    plan,
+                    plan(&db, &page).await,
                     ["SEARCH runs USING INDEX runs_by_thread (thread_id=?)"]
                 );
             }
         }
+    }
+
+    #[tokio::test]
+    async fn active_runs_of_a_thread_are_found_without_others() {
+        let tasks = Tasks::new();
+        let db = Database::open(&DatabaseConfig::Memory, &tasks)
+            .await
+            .unwrap();
+        let active = of_thread(&ThreadId::parse("t").unwrap()).filter(run::is_active());
+        assert_eq!(
+            plan(&db, &active).await,
+            ["SEARCH runs USING INDEX runs_unfinished_by_thread (thread_id=?)"]
+        );
     }
 }
