@@ -33,6 +33,13 @@ pub(super) struct Costs {
     pub(super) notes: Vec<String>,
 }
 
+impl Costs {
+    fn add(&mut self, (row, note): (CostRow, String)) {
+        self.rows.push(row);
+        self.notes.push(note);
+    }
+}
+
 /// Chapters that are scenarios, in the order of their measurement.
 pub(super) const SCENARIOS: [Chapter; 6] = [
     Chapter::Dialects,
@@ -50,7 +57,7 @@ impl Bench<'_> {
         let mut subject = Subject::launch(self.binary, self.storage, provider).await?;
         let costs = match chapter {
             Chapter::Dialects => dialects::measure(self, &subject).await,
-            Chapter::Lengths => lengths::measure(self, &subject).await,
+            Chapter::Lengths => lengths::measure(self, &mut subject).await,
             Chapter::Turns => turns::measure(self, &mut subject).await,
             Chapter::Values => values::measure(self, &subject).await,
             Chapter::Tools => tools::measure(self, &subject).await,
